@@ -48,7 +48,8 @@ router.sendto(bytes([134, 0, 0, 0, 64, 0, 0x07, 0x08]) + bytes(8), ("ff02::1", 0
 """
 
 
-def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
+@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGKILL])
+def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair, with_signal):
     for end, name in pair.names.items():
         call("ip", "-n", name, "address", "add", f"{OUTER_V6[end]}/64", "dev", "cable", "nodad")
         pair.write(end, v6=True)
@@ -72,9 +73,16 @@ def test_a_host_that_forwards_keeps_its_route_from_a_router_advertisement(pair):
     assert pair.run("ap", "sysctl", "-n", own).strip() == "2"
     assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting, default).split() == ["1", "2", "2"]
     assert has_route()
-    process.send_signal(signal.SIGTERM)
+    # One that comes and stays, and one that had its own value meanwhile.
+    for name in ("later", "other"):
+        call("ip", "-n", pair.names["ap"], "link", "add", name, "type", "veth", "peer", "name", f"{name}-end")
+    appeared = [f"net.ipv6.conf.{name}.accept_ra" for name in ("later", "later-end", "other")]
+    pair.run("ap", "sysctl", "-w", f"{appeared[2]}=0")
+    assert pair.run("ap", "sysctl", "-n", *appeared).split() == ["2", "2", "0"]
+    process.send_signal(with_signal)
     process.wait()
-    assert pair.run("ap", "sysctl", "-n", "net.ipv6.conf.all.forwarding", setting, default).split() == ["0", "1", "1"]
+    settings = ["net.ipv6.conf.all.forwarding", setting, default, *appeared]
+    await_true(lambda: pair.run("ap", "sysctl", "-n", *settings).split() == ["0", "1", "1", "1", "1", "0"], 2)
     assert has_route()
 
 
@@ -101,7 +109,7 @@ def test_a_host_that_forwards_takes_its_first_router_advertisement(pair):
 
 @pytest.mark.parametrize(("own", "network"), [("192.0.2.7", "192.0.2.0/24"), ("fd99::7", "fd99::/64")])
 def test_a_prefix_that_another_route_leads_to_is_an_error(pair, own, network):
-    """A client in the network that it would reach through the tunnel; of two routes of IPv6 the kernel takes the link's, and says nothing."""
+    """A client in the network that it would reach through the tunnel: of two routes of IPv6 the link's is taken."""
     length = network.partition("/")[2]
     call("ip", "-n", pair.names["client"], "address", "add", f"{own}/{length}", "dev", "cable", "nodad")
     pair.write("client", allowed=f'"{network}"')

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,6 +19,7 @@ from airwatt.cli import version
 from airwatt.sweeps import plan
 
 COMMIT = "0123456789ab"
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 GIT = ["git", "-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
 
 
@@ -47,6 +49,7 @@ def test_a_wheel_knows_the_day_of_its_commit(tmp_path, monkeypatch):
         assert (built.commit(), built.date()) == known
 
 
+@needs_git
 def test_a_tree_that_git_archived_knows_its_commit(tmp_path):
     tree, copy = tmp_path / "tree", tmp_path / "copy"
     package = tree / "python" / "airwatt"
@@ -70,6 +73,7 @@ def test_a_tree_that_git_archived_knows_its_commit(tmp_path):
     assert stated(copy / "python" / "airwatt") == []
 
 
+@needs_git
 def test_an_sdist_knows_its_commit_and_has_all_that_its_build_embeds(tmp_path):
     code = f"import sys, backend; print('=' + backend.build_sdist({str(tmp_path)!r}))"
     environment = os.environ | {

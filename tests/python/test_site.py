@@ -1,6 +1,7 @@
 """The pages of the documentation site."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from conftest import ROOT
 
 
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="the checkout is not of git")
 @pytest.mark.parametrize("without", [{}, {"SITE_WITHOUT_RUST": "1"}])
 def test_no_page_leads_to_references_that_were_left_out(tmp_path, without):
     environment = {key: value for key, value in os.environ.items() if key != "SITE_WITHOUT_RUST"} | without

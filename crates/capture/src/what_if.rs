@@ -180,6 +180,31 @@ const LEAST_SHARE: f64 = 0.02;
 /// The tables whose keys may be set: the rest of a replay is the capture's.
 const SETTABLE: [&str; 3] = ["ap.", "wifi.", "station."];
 
+/// The keys of a station that a replay takes from elsewhere, and how they are set there.
+const OWN: [(&str, &str); 4] = [
+    ("station.power_save", "--policy, as in --policy timeout:timeout=30ms"),
+    ("station.lower_bound", "--policy ideal"),
+    ("station.count", "--station all for each station of the capture"),
+    ("station.hidden_from", "no option: a replay has one station"),
+];
+
+/// Refuses keys without an effect: those outside of the tables of a replay, and those of which it has its own values.
+fn check_keys(settings: &[(String, String)]) -> Result<(), AnalyzeError> {
+    for (key, _) in settings {
+        if !SETTABLE.iter().any(|table| key.starts_with(table)) {
+            let line = format!("--set {key}: expected a key of ap, wifi or station, got {key:?}");
+            return Err(AnalyzeError::Option(line));
+        }
+        let plain = without_numbers(key);
+        let is_of =
+            |own: &str| plain.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        if let Some((_, hint)) = OWN.iter().find(|(own, _)| is_of(own)) {
+            return Err(AnalyzeError::Option(format!("--set {key}: no effect on a capture; hint: {hint}")));
+        }
+    }
+    Ok(())
+}
+
 /// The replays of one station's packets.
 pub(crate) struct WhatIf<'a> {
     traffic: &'a Traffic<'a>,
@@ -223,13 +248,7 @@ impl<'a> WhatIf<'a> {
         let segments = traffic.arrivals(&BTreeSet::new());
         let skip_gaps = Some(GAP).filter(|_| idle_time(&segments) > SIMULATED_IDLE_TIME / (others + 1));
         let (done, runs, events) = (0, 1, 0);
-        if let Some((key, _)) =
-            cell.settings.iter().find(|(key, _)| !SETTABLE.iter().any(|table| key.starts_with(table)))
-        {
-            return Err(AnalyzeError::Option(format!(
-                "--set {key}: expected a key of ap, wifi or station, got {key:?}"
-            )));
-        }
+        check_keys(cell.settings)?;
         let set = Scenario::idle_cell(phy.standard).with_unchecked(cell.settings);
         let standard = set.and_then(|set| set.wifi).map_or(phy.standard, |wifi| wifi.standard);
         let radio_states = None;

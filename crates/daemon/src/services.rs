@@ -244,12 +244,12 @@ pub(crate) fn print_unit(
 ) -> Result<(), Failure> {
     let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
     let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
-    let (program, file) = (program.display(), file.display());
+    let [program, file] = [program, file].map(|path| path.display().to_string());
     let unit = Unit {
         description: &format!("airwatt {kind} {interface}"),
         manual: &format!("airwattd-{kind}"),
-        start: &format!("{program} {kind} up {file}"),
-        restore: &format!("{program} {kind} restore {interface}"),
+        start: &[&program, kind, "up", &file],
+        restore: &[&program, kind, "restore", interface],
         capabilities,
         families: &["AF_INET", "AF_INET6"],
         devices: &["/dev/net/tun"],
@@ -258,8 +258,9 @@ pub(crate) fn print_unit(
     // They have the privileges that they keep from the beginning, and no threads but their own to favour.
     let calls = ["SystemCallFilter=~@privileged @resources"];
     let folders = sockets.iter().flatten().filter_map(|path| path.parent());
-    let writable: Vec<String> =
-        folders.map(|folder| format!("ReadWritePaths={}", folder.display())).collect();
+    let writable: Vec<String> = folders
+        .map(|folder| format!("ReadWritePaths={}", service::quoted(&folder.display().to_string())))
+        .collect();
     let writable: Vec<&str> = writable.iter().map(String::as_str).collect();
     output::print(&unit.text_with(&[&calls[..], more, &writable].concat()));
     Ok(())

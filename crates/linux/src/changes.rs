@@ -33,6 +33,19 @@ pub enum Change {
         /// What it is set to.
         after: String,
     },
+    /// A setting of `default`, which interfaces begin with that appear later.
+    Inherited {
+        /// The folder of the interfaces' settings under `/proc/sys`, as `net/ipv6/conf`.
+        folder: String,
+        /// The name of the setting of each.
+        key: String,
+        /// The interfaces that have settings of their own, since they are there already or are made otherwise.
+        present: Vec<String>,
+        /// What it was.
+        before: String,
+        /// What it is set to.
+        after: String,
+    },
     /// A setting under `/proc/sys` that stays as it is, and that the kernel resets when a change after this one is undone.
     Kept {
         /// Its name.
@@ -100,6 +113,9 @@ impl Change {
     pub fn describe(&self) -> String {
         match self {
             Self::Setting { name, after, .. } => format!("sysctl -w {}={after}", name.replace('/', ".")),
+            Self::Inherited { folder, key, after, .. } => {
+                format!("sysctl -w {}.default.{key}={after}", folder.replace('/', "."))
+            }
             Self::Kept { name, value } => format!("sysctl -w {}={value}", name.replace('/', ".")),
             Self::Route { body, .. } => {
                 let route = KernelRoute::from_bytes(body).map(|route| route.describe());
@@ -111,10 +127,11 @@ impl Change {
         }
     }
 
-    /// The name of the setting that it is about.
+    /// The name of the setting that it is about, or how it begins.
     fn setting_name(&self) -> Option<&str> {
         match self {
             Self::Setting { name, .. } | Self::Kept { name, .. } => Some(name),
+            Self::Inherited { folder, .. } => Some(folder),
             _ => None,
         }
     }
@@ -122,6 +139,9 @@ impl Change {
     fn make(&self) -> Result<(), Error> {
         match self {
             Self::Setting { name, after, .. } => write_setting(name, after),
+            Self::Inherited { folder, key, after, .. } => {
+                write_setting(&format!("{folder}/default/{key}"), after)
+            }
             Self::Route { body, .. } => route(body)?.add(),
             Self::Rule(rule) => rule.add(),
             Self::Kept { .. } | Self::Socket { .. } | Self::PowerSave { .. } => Ok(()),
@@ -131,13 +151,18 @@ impl Change {
     /// Undoes it, and returns whether it was still there. What is gone already is no error, so that undoing it again does nothing.
     fn undo(&self) -> Result<bool, Error> {
         match self {
-            Self::Setting { name, before, after } => match read_setting(name) {
-                Ok(now) if now == *after => write_setting(name, before).map(|()| true),
-                Ok(now) if now == *before => Ok(false),
-                Ok(now) => Err(Error::other(name, &format!("expected {after}, got {now}; it stays"))),
-                // The interface may have gone.
-                Err(error) => unless_gone(Err(error)),
-            },
+            Self::Setting { name, before, after } => restore(name, before, after),
+            Self::Inherited { folder, key, present, before, after } => {
+                // First, so that nobody begins with it any more.
+                let restored = restore(&format!("{folder}/default/{key}"), before, after);
+                for name in interfaces(folder).iter().filter(|name| !present.contains(name)) {
+                    let own = format!("{folder}/{name}/{key}");
+                    if read_setting(&own).is_ok_and(|now| now == *after) {
+                        unless_gone(write_setting(&own, before))?;
+                    }
+                }
+                restored
+            }
             Self::Kept { name, value } if read_setting(name).is_ok_and(|now| now == *value) => Ok(false),
             // The interface may have gone.
             Self::Kept { name, value } => unless_gone(write_setting(name, value)),
@@ -168,6 +193,25 @@ impl Change {
             }
         }
     }
+}
+
+/// Gives a setting its value of before, unless somebody else has changed it; whether it had the one after.
+fn restore(name: &str, before: &str, after: &str) -> Result<bool, Error> {
+    match read_setting(name) {
+        Ok(now) if now == after => write_setting(name, before).map(|()| true),
+        Ok(now) if now == before => Ok(false),
+        Ok(now) => Err(Error::other(name, &format!("expected {after}, got {now}; it stays"))),
+        // The interface may have gone.
+        Err(error) => unless_gone(Err(error)),
+    }
+}
+
+/// What has settings in a folder of `/proc/sys` such as `net/ipv6/conf`: interfaces, `all` and `default`, in the order of their names.
+pub fn interfaces(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(format!("/proc/sys/{folder}")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
 }
 
 fn route(body: &[u8]) -> Result<KernelRoute, Error> {

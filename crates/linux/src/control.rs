@@ -3,9 +3,10 @@
 //!
 //! A request is `{"command": "status"}`; an answer is the command's document, or `{"error": "..."}`.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -102,6 +103,22 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
         }
         bound => bound.map_err(Error::of(&what)),
     }
+}
+
+/// As [`listen`], for users of every kind. Nobody else may write to the folder of the socket: he could put another file in its place before
+/// that is opened to all.
+///
+/// # Errors
+/// As [`listen`], or if the folder is missing or somebody else may write to it.
+pub fn listen_for_all(path: &Path) -> Result<UnixListener, Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    if Folder::open(folder)?.is_none() {
+        return Err(Error::new(folder.display().to_string(), io::Error::from(ErrorKind::NotFound)));
+    }
+    let listener = listen(path)?;
+    let all = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(path, all).map_err(Error::of(&path.display().to_string()))?;
+    Ok(listener)
 }
 
 /// The process that listens at `path`, with its command line, if one does and can be seen from here.

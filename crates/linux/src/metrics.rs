@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -83,11 +83,8 @@ impl Metrics {
                 let at = path.parent().unwrap_or(Path::new("."));
                 let was_there = at.exists();
                 made = Some(Folder::create(at)?).filter(|_| !was_there);
-                let listener = control::listen(path)?;
                 // For everybody who may enter the folder.
-                fs::set_permissions(path, fs::Permissions::from_mode(0o666))
-                    .map_err(Error::of(&path.display().to_string()))?;
-                (Listener::Unix(listener), address.clone())
+                (Listener::Unix(control::listen_for_all(path)?), address.clone())
             }
             MetricsAddress::Loopback(at) => {
                 let what = format!("metrics at {at}");

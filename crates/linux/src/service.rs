@@ -35,10 +35,10 @@ pub struct Unit<'a> {
     pub description: &'a str,
     /// Its page of the manual, of section 8.
     pub manual: &'a str,
-    /// The command that runs it in the foreground.
-    pub start: &'a str,
+    /// The command that runs it in the foreground, word for word.
+    pub start: &'a [&'a str],
     /// The command that undoes what a daemon has left that was killed with its guardian.
-    pub restore: &'a str,
+    pub restore: &'a [&'a str],
     /// The capabilities that it needs.
     pub capabilities: &'a [ProcessCapability],
     /// The address families of its sockets, as `AF_INET`, beside AF_UNIX and AF_NETLINK.
@@ -53,7 +53,8 @@ impl Unit<'_> {
     /// The text of the unit, with `more` lines in its section `[Service]`: everything that the daemon does not need is forbidden
     /// (systemd.exec(5)).
     pub fn text_with(&self, more: &[&str]) -> String {
-        let Self { description, manual, start, restore, restart_s, .. } = self;
+        let Self { description, manual, restart_s, .. } = self;
+        let [start, restore] = [self.start, self.restore].map(command);
         let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();
         let names = names.join(" ");
         let families = self.families.join(" ");
@@ -80,10 +81,25 @@ impl Unit<'_> {
 
     /// Hides the homes of users, unless the program or its configuration is in one.
     fn protect_home(&self) -> &'static str {
-        let is_in_home = |word: &str| HOMES.iter().any(|home| word.starts_with(home));
-        let mut words = self.start.split(' ').chain(self.restore.split(' '));
-        if words.any(is_in_home) { "ProtectHome=read-only" } else { "ProtectHome=yes" }
+        let is_in_home = |word: &&str| HOMES.iter().any(|home| word.starts_with(home));
+        if self.start.iter().chain(self.restore).any(is_in_home) {
+            "ProtectHome=read-only"
+        } else {
+            "ProtectHome=yes"
+        }
     }
+}
+
+/// A command line of a unit (systemd.service(5), Command lines). Variables are not meant.
+fn command(words: &[&str]) -> String {
+    words.iter().map(|word| quoted(&word.replace('$', "$$"))).collect::<Vec<_>>().join(" ")
+}
+
+/// A word of a unit's setting that is taken as it stands: in quotes where it needs them, and without specifiers (systemd.syntax(7)).
+pub fn quoted(word: &str) -> String {
+    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n").replace('%', "%%");
+    let is_plain = |letter: char| !letter.is_whitespace() && !matches!(letter, '"' | '\'' | '\\');
+    if word.chars().all(is_plain) && !word.is_empty() { escaped } else { format!("\"{escaped}\"") }
 }
 
 /// The folders that systemd counts as homes (systemd.exec(5), ProtectHome).

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use airwatt_base::Size;
 use airwatt_capture::Limits;
 use airwatt_capture::limits::DEFAULT_EVENTS;
 use airwatt_sim as sim;
@@ -76,7 +77,7 @@ pub(crate) fn run(
     control: Option<&Control>,
 ) -> PyResult<Run> {
     let seed = seed.within("seed", 0, u64::MAX)?;
-    let events_limit = events_limit(limit)?;
+    let limits = RunLimits::of(limit)?;
     let shared = control.map(|control| Arc::clone(&control.shared)).unwrap_or_default();
     let checked = &scenario.checked;
     if !own.is_empty() {
@@ -87,11 +88,11 @@ pub(crate) fn run(
         }
         let failure = Failure::default();
         let checked = with_mechanisms(checked, &own, &failure)?;
-        return run_with(&checked, seed, trace, events_limit, &failure, &shared);
+        return run_with(&checked, seed, trace, limits, &failure, &shared);
     }
     let Some(file) = pcapng else {
         return py.detach(|| {
-            measured(&shared, events_limit, |on_progress| {
+            measured(&shared, limits, |on_progress| {
                 sim::run(checked, seed, &mut sim::RunOptions { trace, on_progress })
             })
         });
@@ -102,7 +103,7 @@ pub(crate) fn run(
     let mut finished = None;
     output::write(py, file, |out| {
         let mut failure = Ok(());
-        finished = Some(measured(&shared, events_limit, |on_progress| {
+        finished = Some(measured(&shared, limits, |on_progress| {
             sim::run_to_pcapng(checked, seed, out, on_progress).map_err(|error| match error {
                 sim::StreamError::Run(error) => error,
                 sim::StreamError::Output(error) => {
@@ -122,11 +123,11 @@ fn run_with(
     checked: &sim::scenario::Checked,
     seed: u64,
     trace: bool,
-    events_limit: u64,
+    limits: RunLimits,
     failure: &Failure,
     shared: &Shared,
 ) -> PyResult<Run> {
-    let outcome = measured(shared, events_limit, |on_progress| {
+    let outcome = measured(shared, limits, |on_progress| {
         let mut watch = |progress| {
             if failure.happened() { ControlFlow::Break(()) } else { on_progress(progress) }
         };
@@ -136,16 +137,46 @@ fn run_with(
     failure.take().map_or(outcome, Err)
 }
 
-/// The largest number of events of a run, as a limit states it.
-fn events_limit(limit: Option<&str>) -> PyResult<u64> {
-    let limits = limit.map(str::parse::<Limits>).transpose();
-    let limits =
-        limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default();
-    if limits.memory_bytes.is_some() {
-        let text = "--limit: expected events=COUNT, got memory=SIZE; only a capture has a limit of memory";
-        return Err(InputError::new_err(text));
+/// Memory of a traced run for each byte of its records, which are transferred, written and drawn as columns: 6.3 for ten uploads with
+/// `--trace`, 6.4 with `--plot`.
+const TRACE_FORMS: u64 = 7;
+/// Memory that traces may take unless the user sets another limit.
+const TRACE_BYTES: u64 = 4_000_000_000;
+
+/// What a run may cost.
+#[derive(Clone, Copy)]
+struct RunLimits {
+    events: u64,
+    /// Bytes of all forms of its traces: the records, Arrow's columns, and what writes and draws them.
+    memory_bytes: u64,
+}
+
+impl RunLimits {
+    /// The limits that a text states, with the defaults of the others.
+    fn of(text: Option<&str>) -> PyResult<Self> {
+        let limits = text.map(str::parse::<Limits>).transpose();
+        let Limits { events, memory_bytes } =
+            limits.map_err(|error| InputError::new_err(format!("--limit: {error}")))?.unwrap_or_default();
+        let memory_bytes = memory_bytes.unwrap_or(TRACE_BYTES);
+        Ok(Self { events: events.unwrap_or(DEFAULT_EVENTS), memory_bytes })
     }
-    Ok(limits.events.unwrap_or(DEFAULT_EVENTS))
+
+    /// Why the run is broken off, if it costs more; with what to do about it.
+    fn exceeded(&self, progress: &sim::net::RunProgress) -> Option<String> {
+        let (limit, raise) = if progress.events > self.events {
+            (format!("of {} events", self.events), "events=COUNT")
+        } else if progress.kept_bytes.saturating_mul(TRACE_FORMS) > self.memory_bytes {
+            (format!("of {} for its traces", Size::from_bytes(self.memory_bytes)), "memory=SIZE")
+        } else {
+            return None;
+        };
+        Some(format!(
+            "the run exceeds the limit {limit} after {:.3} s of simulated time, {:.1} % of it; hint: simulate less, or raise --limit \
+             {raise}",
+            progress.simulated.as_secs_f64(),
+            100.0 * progress.share
+        ))
+    }
 }
 
 type Watch<'a> = &'a mut dyn FnMut(sim::net::RunProgress) -> ControlFlow<()>;
@@ -155,7 +186,7 @@ type Watch<'a> = &'a mut dyn FnMut(sim::net::RunProgress) -> ControlFlow<()>;
 #[expect(clippy::disallowed_types, reason = "wall_s is measured here, outside of what is simulated")]
 fn measured(
     shared: &Shared,
-    events_limit: u64,
+    limits: RunLimits,
     simulate: impl FnOnce(Watch<'_>) -> Result<sim::Run, sim::RunError>,
 ) -> PyResult<Run> {
     let mut signal = Ok(());
@@ -164,20 +195,15 @@ fn measured(
         // Python checks signals in the main thread only; runs in other threads are stopped through their control.
         signal = Python::attach(|py| py.check_signals());
         let goes_on = shared.report(progress.simulated.as_nanos(), progress.share, progress.events);
-        exceeded = (progress.events > events_limit).then_some(progress);
+        exceeded = limits.exceeded(&progress);
         let goes_on = goes_on && signal.is_ok() && exceeded.is_none();
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let started = std::time::Instant::now();
     let outcome = simulate(&mut on_progress);
     signal?;
-    if let Some(progress) = exceeded {
-        return Err(RunError::new_err(format!(
-            "the run exceeds the limit of {events_limit} events after {:.3} s of simulated time, {:.1} % of it; hint: simulate \
-             less, or raise --limit events=COUNT",
-            progress.simulated.as_secs_f64(),
-            100.0 * progress.share
-        )));
+    if let Some(message) = exceeded {
+        return Err(RunError::new_err(message));
     }
     let sim::Run { mut result, trace, .. } = outcome.map_err(|error| match error {
         sim::RunError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),

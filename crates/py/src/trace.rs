@@ -49,11 +49,15 @@ impl Column {
 
 /// Every table of a trace, by name.
 pub(crate) fn tables(py: Python<'_>, trace: &RunTrace) -> Vec<(&'static str, Vec<Column>)> {
-    let tables = py.detach(|| trace.tables());
+    let mut tables = Vec::new();
+    py.detach(|| {
+        trace.each_table(|table| {
+            let columns =
+                Python::attach(|py| table.columns.into_iter().map(|values| column(py, values)).collect());
+            tables.push((table.name, columns));
+        });
+    });
     tables
-        .into_iter()
-        .map(|table| (table.name, table.columns.into_iter().map(|recorded| column(py, recorded)).collect()))
-        .collect()
 }
 
 fn column(py: Python<'_>, recorded: Recorded) -> Column {

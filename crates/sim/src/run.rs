@@ -37,6 +37,8 @@ pub enum RunError {
     },
     /// A mechanism from outside that the scenario names is missing.
     Mechanism(String),
+    /// The scenario of a replay, by this name, is no cell with one station and without flows.
+    NotOneStation(String),
     /// Whoever watched the run broke it off.
     Interrupted,
 }
@@ -49,6 +51,9 @@ impl fmt::Display for RunError {
                 write!(f, "{scenario}: flow {flow} lost its connection before it was complete")
             }
             Self::Mechanism(message) => f.write_str(message),
+            Self::NotOneStation(scenario) => {
+                write!(f, "{scenario}: expected one station and no flows, for the packets of a capture")
+            }
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

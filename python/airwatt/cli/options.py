@@ -94,12 +94,13 @@ User = Annotated[
     ),
 ]
 
-EventLimit = Annotated[
+RunLimit = Annotated[
     str | None,
     Option(
         "--limit",
-        metavar="events=COUNT",
-        help="Stop with status 1 if a run takes more events; default: events=1e10, some 20 minutes.",
+        metavar="events=COUNT,memory=SIZE",
+        help="Stop with status 1 if a run takes more events, or its traces more memory in all their forms. Default: "
+        "events=1e10, some 20 minutes, and memory=4GB.",
         show_default=False,
     ),
 ]

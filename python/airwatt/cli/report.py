@@ -41,7 +41,7 @@ def command(
         int,
         Option("--points", metavar="N", min=1000, help="Periods and frames that time lines keep in full detail."),
     ] = 2_000_000,
-    limit: options.EventLimit = None,
+    limit: options.RunLimit = None,
     user: options.User = None,
 ) -> None:
     """Write a page that shows results: answers, energy by policy and cause, time lines that zoom, tables.

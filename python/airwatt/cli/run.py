@@ -40,7 +40,7 @@ def command(
     set_: options.Set = None,
     seed: options.Seed = 1,
     runs: options.Runs = 1,
-    limit: options.EventLimit = None,
+    limit: options.RunLimit = None,
     store: options.Store = None,
     json: options.Json = False,
     plot: options.Plot = None,

@@ -98,7 +98,7 @@ def command(
     dask: Annotated[
         str | None, Option("--dask", metavar="ADDRESS", help="Run on a Dask cluster, as at tcp://host:8786.")
     ] = None,
-    limit: options.EventLimit = None,
+    limit: options.RunLimit = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only say how many runs there are to make, and what they may take.")
     ] = False,

@@ -8,7 +8,7 @@ shares of each dot: nothing is left out by sampling.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def draw(result: RunResult, traces: Mapping[str, "pa.Table"], path: Path) -> Non
     end = max(result.simulated_s, 1e-6)
     whole = (0.0, end)
     states = traces["radio_states"]
-    zoom = _zoom(end, _seconds(states)[np.asarray(states["state"].to_pylist(), dtype=object) == "transmit"])
+    zoom = _zoom(end, _seconds(states)[_values(states["state"]) == "transmit"])
     windows = _by(traces["congestion_window"], "flow", "congestion_window_bytes", 1e-3, part="connection")
     recorded = _by(traces["queues"], "queue", "packets")
     labels = _queues_of(result)
@@ -128,7 +128,7 @@ def _zoom(end: float, transmissions: Numbers) -> tuple[float, float]:
 
 def _adaptations(table: "pa.Table") -> dict[str, dict[str, Series]]:
     """By station, the lines of its controller: interval in ms, rates in Mb/s."""
-    stations = np.asarray(table["station"].to_pylist(), dtype=object)
+    stations = _values(table["station"])
     time = _seconds(table)
     lines: dict[str, dict[str, Series]] = {}
     for station in list(dict.fromkeys(stations))[:_MOST_STATIONS]:
@@ -180,13 +180,21 @@ def _by(
     table: "pa.Table", key: str, value: str, scale: float = 1.0, part: str | None = None
 ) -> dict[str, tuple[Numbers, Numbers]]:
     """Splits a trace of levels into one series a name, and `part` of it, in the order of their first appearance."""
-    texts = table[key].to_pylist()
+    names = _values(table[key])
     if part in table.column_names:
-        parts = table[part].to_pylist()
-        texts = [f"{text}.{one}" if one else text for text, one in zip(texts, parts, strict=True)]
-    names = np.asarray(texts, dtype=object)
+        parts = _values(table[part])
+        names = np.asarray([f"{name}.{one}" if one else name for name, one in zip(names, parts, strict=True)], object)
     time, level = _seconds(table), scale * table[value].to_numpy().astype(np.float64)
     return {str(name): (time[names == name], level[names == name]) for name in dict.fromkeys(names)}
+
+
+def _values(column: "pa.ChunkedArray") -> NDArray[Any]:
+    """The values of a column. Texts of a dictionary are shared: one of its own for each of millions takes gigabytes."""
+    whole: Any = column.combine_chunks()
+    if not hasattr(whole, "indices"):
+        return np.asarray(whole)
+    texts: NDArray[Any] = np.asarray(whole.dictionary.to_pylist(), dtype=object)[np.asarray(whole.indices)]
+    return texts
 
 
 def _seconds(table: "pa.Table") -> Numbers:
@@ -195,8 +203,10 @@ def _seconds(table: "pa.Table") -> Numbers:
 
 
 def _states(table: "pa.Table") -> dict[str, tuple[Numbers, list[str]]]:
-    names = np.asarray(table["station"].to_pylist(), dtype=object)
-    states = np.asarray([_TRANSITIONS.get(state, state) for state in table["state"].to_pylist()], dtype=object)
+    names = _values(table["station"])
+    states = _values(table["state"])
+    for state, shown in _TRANSITIONS.items():
+        states[states == state] = shown
     time = _seconds(table)
     return {str(name): (time[names == name], list(states[names == name])) for name in dict.fromkeys(names)}
 
@@ -251,8 +261,8 @@ def _envelope(time: Numbers, level: Numbers, span: tuple[float, float]) -> tuple
 
 def _signals_of(traces: Mapping[str, "pa.Table"]) -> dict[str, Numbers]:
     """Times of beacons, and of all stations' requests for buffered frames: triggers and polls, not mode switches."""
-    kinds = np.asarray(traces["triggers"]["kind"].to_pylist(), dtype=object)
-    asked = np.isin(kinds, ["trigger", "ps-poll"])
+    kinds = _values(traces["triggers"]["kind"])
+    asked = (kinds == "trigger") | (kinds == "ps-poll")
     return {"beacons": _seconds(traces["beacons"]), "triggers": _seconds(traces["triggers"])[asked]}
 
 

@@ -312,6 +312,18 @@ fn wrong_questions_get_one_line() {
     let settings = [("flow.0.start".to_owned(), "1s".to_owned())];
     let refused = ask(&Question { settings: &settings, ..Question::default() });
     assert!(refused.starts_with("--set flow.0.start: expected a key of ap, wifi or station"), "{refused}");
+    // Keys that a replay takes from elsewhere would be said to be set and have no effect.
+    for (key, value, hint) in [
+        ("station.power_save.policy", "timeout", "--policy"),
+        ("station.0.power_save.timeout", "30ms", "--policy"),
+        ("station.lower_bound", "true", "--policy ideal"),
+        ("station.count", "2", "--station all"),
+    ] {
+        let settings = [(key.to_owned(), value.to_owned())];
+        let refused = ask(&Question { settings: &settings, ..Question::default() });
+        let expected = format!("--set {key}: no effect on a capture; hint: {hint}");
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
     assert!(ask(&Question { radio: Some("nokia"), ..Question::default() }).starts_with("--radio"));
     let policies = ["sleep".to_owned()];
     assert!(ask(&Question { policies: &policies, ..Question::default() }).starts_with("--policy"));

@@ -17,7 +17,6 @@
 
 use std::io::{self, Read as _, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -141,8 +140,7 @@ impl Local {
     /// Listens at `path`, for every user: whoever runs programs here may open connections without this socket as well.
     pub(super) fn bind(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
-        let listener = control::listen(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(Error::of(&what))?;
+        let listener = control::listen_for_all(path)?;
         listener.set_nonblocking(true).map_err(Error::of(&what))?;
         Ok(Self { listener, path: path.to_owned(), waiting: Vec::new() })
     }

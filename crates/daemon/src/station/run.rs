@@ -299,12 +299,12 @@ fn of_unit(options: &Interface) -> String {
 pub(super) fn unit(program: &str, options: &Interface) -> String {
     let interface = options.interface.as_ref();
     let of = interface.map_or_else(String::new, |name| format!(" of {name}"));
-    let option = interface.map_or_else(String::new, |name| format!(" --interface {name}"));
+    let option = interface.map_or_else(Vec::new, |name| vec!["--interface", name]);
     let unit = Unit {
         description: &format!("airwatt: Wi-Fi power save{of} that follows the traffic"),
         manual: "airwattd-station",
-        start: &format!("{program} station{option}"),
-        restore: &format!("{program} station restore{option}"),
+        start: &[&[program, "station"][..], &option].concat(),
+        restore: &[&[program, "station", "restore"][..], &option].concat(),
         capabilities: &NEEDS,
         // IP for metrics on a loopback address, if the configuration asks for them.
         families: &["AF_PACKET", "AF_INET", "AF_INET6"],

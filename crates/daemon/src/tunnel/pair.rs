@@ -266,6 +266,9 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
         std::io::ErrorKind::AlreadyExists => input(format!(
             "{name}: there is one already, which is left as it is; hint: --interface or --folder"
         )),
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            Failure::of_io(&name.to_string(), &error)
+        }
         _ => input(format!("{name}: {}", reason_of(&error))),
     })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
-use airwatt_linux::changes::{Change, Changes};
+use airwatt_linux::changes::{self, Change, Changes};
 use airwatt_linux::control::Control;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
@@ -228,18 +228,10 @@ fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Fai
 fn settings_that_forwarding_resets(ipv6: bool) -> Vec<Change> {
     let version = if ipv6 { "ipv6" } else { "ipv4" };
     let conf = format!("net/{version}/conf");
-    let names = settings_of_interfaces(version);
+    let names = changes::interfaces(&conf);
     let forwarding = names.iter().filter_map(|name| Change::kept(&format!("{conf}/{name}/forwarding"), "1"));
     let redirects = (!ipv6).then(|| Change::kept(&format!("{conf}/all/accept_redirects"), "0")).flatten();
     forwarding.chain(redirects).collect()
-}
-
-/// The interfaces that have settings of an IP version, `all` and `default` among them, in order of their names.
-fn settings_of_interfaces(version: &str) -> Vec<String> {
-    let entries = std::fs::read_dir(format!("/proc/sys/net/{version}/conf")).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    names
 }
 
 /// What keeps router advertisements. When a host begins to forward, the kernel drops the routes from them and takes no other ones, unless
@@ -247,8 +239,9 @@ fn settings_of_interfaces(version: &str) -> Vec<String> {
 /// that accepts them as a host: the first advertisement may come later, as at boot, and an interface that appears later has the default, as
 /// `missing` has, which is not there yet.
 fn keep_advertisements(missing: Option<&String>) -> Result<Vec<Change>, Failure> {
+    const FOLDER: &str = "net/ipv6/conf";
     let mut changes = Vec::new();
-    let mut names = settings_of_interfaces("ipv6");
+    let mut names = changes::interfaces(FOLDER);
     let missing = missing.filter(|missing| !names.contains(missing)).cloned();
     names.extend(missing.clone());
     names.sort();
@@ -256,16 +249,16 @@ fn keep_advertisements(missing: Option<&String>) -> Result<Vec<Change>, Failure>
     for name in names.iter().filter(|name| !["all", "lo"].contains(&name.as_str())) {
         let is_missing = missing.as_ref() == Some(name);
         let read = if is_missing { "default" } else { name };
-        let has = |key: &str, value| Change::kept(&format!("net/ipv6/conf/{read}/{key}"), value).is_some();
+        let has = |key: &str, value| Change::kept(&format!("{FOLDER}/{read}/{key}"), value).is_some();
         if !has("accept_ra", "1") || !has("forwarding", "0") {
             continue;
         }
-        if is_missing {
-            let setting = format!("net/ipv6/conf/{name}/accept_ra");
-            changes.push(Change::Setting { name: setting, before: "1".to_owned(), after: "2".to_owned() });
+        let (key, before, after) = ("accept_ra".to_owned(), "1".to_owned(), "2".to_owned());
+        changes.push(if name == "default" {
+            Change::Inherited { folder: FOLDER.to_owned(), key, present: names.clone(), before, after }
         } else {
-            changes.extend(Change::setting(&format!("net/ipv6/conf/{name}/accept_ra"), "2")?);
-        }
+            Change::Setting { name: format!("{FOLDER}/{name}/{key}"), before, after }
+        });
     }
     Ok(changes)
 }

@@ -6,8 +6,8 @@ use super::*;
 const UNIT: Unit<'_> = Unit {
     description: "A test",
     manual: "airwattd-test",
-    start: "/usr/bin/airwattd test",
-    restore: "/usr/bin/airwattd test --restore",
+    start: &["/usr/bin/airwattd", "test"],
+    restore: &["/usr/bin/airwattd", "test", "--restore"],
     capabilities: &[ProcessCapability::NetAdmin, ProcessCapability::NetRaw],
     families: &["AF_INET", "AF_INET6"],
     devices: &["/dev/net/tun"],
@@ -46,11 +46,21 @@ fn the_unit_allows_what_is_needed_and_nothing_else() {
 #[test]
 fn homes_are_hidden_unless_the_program_or_its_configuration_is_in_one() {
     assert!(UNIT.text_with(&[]).contains("ProtectHome=yes\n"));
-    for start in ["/home/pi/airwatt/target/release/airwattd test", "/usr/bin/airwattd test /root/tunnel.toml"]
-    {
+    for start in [
+        &["/home/pi/airwatt/target/release/airwattd", "test"][..],
+        &["/usr/bin/airwattd", "test", "/root/tunnel.toml"],
+    ] {
         let text = Unit { start, ..UNIT }.text_with(&[]);
         assert!(text.contains("ProtectHome=read-only\n") && !text.contains("ProtectHome=yes"), "{text}");
     }
+}
+
+#[test]
+fn a_path_stays_one_word_of_the_command() {
+    let file = "/etc/air watt/100% \"$HOME\"\n.toml";
+    let text = Unit { start: &["/usr/bin/airwattd", "tunnel", "up", file], ..UNIT }.text_with(&[]);
+    let line = r#"ExecStart=/usr/bin/airwattd tunnel up "/etc/air watt/100%% \"$$HOME\"\n.toml""#;
+    assert!(text.lines().any(|found| found == line), "{text}");
 }
 
 /// The environment is that of a process: the test runs itself once more with it.

@@ -96,6 +96,15 @@ impl Medium {
         }
     }
 
+    /// What its traces so far occupy, in bytes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        match self {
+            Self::Wire(wire) => wire.pipes.iter().map(Pipe::kept_bytes).sum(),
+            Self::PointToPoint(hop) => hop.kept_bytes(),
+            Self::Cell(cell) => cell.kept_bytes(),
+        }
+    }
+
     /// Member `from` transmits a packet to member `to`.
     #[inline]
     pub fn transmit(&mut self, from: Member, to: Member, packet: Packet, now: Instant) -> Pending {

@@ -170,6 +170,11 @@ impl Pipe {
         self.trace = Some(Vec::new());
     }
 
+    /// What its trace so far occupies, in bytes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.trace.as_ref().map_or(0, |trace| size_of_val(&trace[..]))
+    }
+
     /// The queue length in packets after each change, up to `now`.
     pub(crate) fn take_trace(&mut self, now: Instant) -> Vec<(Instant, u32)> {
         self.pass(now);

@@ -97,6 +97,11 @@ impl PointToPointMedium {
         self.up.trace();
     }
 
+    /// What its traces so far occupy, in bytes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.down.kept_bytes() + self.up.kept_bytes()
+    }
+
     /// The queues' lengths after each change, up to `now`: towards the station, and away from it.
     pub(crate) fn take_traces(&mut self, now: Instant) -> [Vec<(Instant, u32)>; 2] {
         [self.down.take_trace(now), self.up.take_trace(now)]

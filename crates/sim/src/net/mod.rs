@@ -165,6 +165,8 @@ pub struct RunProgress {
     pub share: f64,
     /// Wake-ups so far.
     pub events: u64,
+    /// What the records of traces so far occupy, in bytes; 0 without a trace.
+    pub kept_bytes: u64,
 }
 
 /// How a run ended.
@@ -214,6 +216,13 @@ impl Network {
         self.windows = Some(Vec::new());
         self.records.iter_mut().for_each(|record| record.meter.keep_bins());
         self.store.pin();
+    }
+
+    /// What the records of traces so far occupy, in bytes.
+    fn kept_bytes(&self) -> u64 {
+        let windows = self.windows.as_ref().map_or(0, |windows| size_of_val(&windows[..]));
+        let media: usize = self.media.iter().map(|entry| entry.medium.kept_bytes()).sum();
+        (windows + media + self.store.pinned_bytes()) as u64
     }
 
     /// Keeps the frames on the air and the states of radios from now on, for [`Network::take_frames`].
@@ -647,7 +656,7 @@ impl Network {
                 done as f64 / (all as f64).max(1.0)
             }
         };
-        RunProgress { simulated: self.now, share, events: self.events }
+        RunProgress { simulated: self.now, share, events: self.events, kept_bytes: self.kept_bytes() }
     }
 
     /// The time since a point of the run.

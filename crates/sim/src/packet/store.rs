@@ -39,6 +39,11 @@ impl Store {
         self.pinned = true;
     }
 
+    /// What the entries occupy that are kept though they may have been freed, in bytes.
+    pub(crate) fn pinned_bytes(&self) -> usize {
+        if self.pinned { size_of_val(&self.entries[..]) } else { 0 }
+    }
+
     /// Entries that have not been freed.
     pub const fn live(&self) -> usize {
         self.live

@@ -75,9 +75,10 @@ impl Values {
     /// The values in sequence, little-endian; a truth value takes a byte.
     pub fn to_le_bytes(&self) -> Vec<u8> {
         match self {
-            Self::I64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            // Concatenated, since a collected `flat_map` grows by doubling: traces may be large.
+            Self::I64(values) => values.iter().map(|value| value.to_le_bytes()).collect::<Vec<_>>().concat(),
             Self::U32(values) | Self::Code(values, _) => {
-                values.iter().flat_map(|value| value.to_le_bytes()).collect()
+                values.iter().map(|value| value.to_le_bytes()).collect::<Vec<_>>().concat()
             }
             Self::Bool(values) => values.iter().map(|value| u8::from(*value)).collect(),
         }
@@ -87,17 +88,22 @@ impl Values {
 impl RunTrace {
     /// Returns everything that was recorded, as tables.
     pub fn tables(&self) -> Vec<ResultTable> {
+        let mut tables = Vec::new();
+        self.each_table(|table| tables.push(table));
+        tables
+    }
+
+    /// Makes the tables of everything that was recorded, one after the other: all at once may take gigabytes.
+    pub fn each_table(&self, mut take: impl FnMut(ResultTable)) {
+        take(self.congestion_window());
+        take(self.deliveries());
+        take(self.queues());
         let frames = self.frames_by_start();
-        vec![
-            self.congestion_window(),
-            self.deliveries(),
-            self.queues(),
-            radio_states(&self.all_radio_intervals(&frames)),
-            self.triggers(&frames),
-            beacons(&self.setting, &frames),
-            frame_table(&self.setting, &frames, &self.outcomes(&frames)),
-            self.adaptation_table(),
-        ]
+        take(radio_states(&self.all_radio_intervals(&frames)));
+        take(self.triggers(&frames));
+        take(beacons(&self.setting, &frames));
+        take(frame_table(&self.setting, &frames, &self.outcomes(&frames)));
+        take(self.adaptation_table());
     }
 
     fn adaptation_table(&self) -> ResultTable {

@@ -32,7 +32,7 @@ pub struct ReplayOptions {
 /// waiting then are neither in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
 ///
 /// # Errors
-/// [`RunError::Interrupted`] where `watch` says so.
+/// [`RunError::Interrupted`] where `watch` says so, [`RunError::NotOneStation`] for another scenario.
 pub fn replay(
     scenario: &Checked,
     seed: u64,
@@ -42,7 +42,9 @@ pub fn replay(
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
     let mut plan = NetworkPlan::new(scenario, seed);
-    add_replay(&mut plan, arrivals, duration);
+    if !add_replay(&mut plan, arrivals, duration) {
+        return Err(RunError::NotOneStation(scenario.name.clone()));
+    }
     if let (MediumKind::Cell(cells), Some(_)) = (&mut plan.media[0].kind, options.beacon_bytes) {
         cells[0].config.beacon_bytes = options.beacon_bytes;
     }
@@ -68,12 +70,11 @@ pub fn replay(
     Ok(replayed)
 }
 
-/// Adds the packets of a capture to the plan of an idle network, whose only medium is a cell with one station.
-fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
-    assert!(plan.flows.is_empty(), "the network of a replay has no flows of its own");
-    let [access_point, station] = plan.media[0].members[..] else {
-        unreachable!("the cell of a replay has one station");
-    };
+/// Adds the packets of a capture to the plan of an idle network, whose only medium is a cell with one station; `false` for another one.
+fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) -> bool {
+    let [cell] = &plan.media[..] else { return false };
+    let ([access_point, station], true) = (&cell.members[..], plan.flows.is_empty()) else { return false };
+    let (access_point, station) = (*access_point, *station);
     plan.flows.push(FlowPlan {
         station: Some(0),
         path: vec![(0, Direction::Down)],
@@ -89,6 +90,7 @@ fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) {
         start_spread: Span::ZERO,
     });
     plan.duration = Some(duration);
+    true
 }
 
 #[cfg(test)]

@@ -25,6 +25,16 @@ fn arrival(at: Instant, down: bool) -> Arrival {
 }
 
 #[test]
+fn another_scenario_than_one_idle_station_is_refused() {
+    let two = cell(&[("station.count".to_owned(), "2".to_owned())]);
+    for scenario in [two, Scenario::load("fast-dsl", &[]).unwrap()] {
+        let mut watch = |_: RunProgress| ControlFlow::Continue(());
+        let done = replay(&scenario, 1, Vec::new(), Span::from_secs(3), ReplayOptions::default(), &mut watch);
+        assert_eq!(done.err(), Some(RunError::NotOneStation("fast-dsl".to_owned())));
+    }
+}
+
+#[test]
 fn a_sleeping_station_gets_its_packets_later_and_cheaper() {
     let arrivals: Vec<Arrival> = (0..20)
         .map(|step| Arrival { bytes: 500, ..arrival(Instant::from_millis(100 + 97 * step), step % 4 != 0) })

@@ -179,6 +179,11 @@ impl CellMedium {
         self.radios.trace();
     }
 
+    /// What was kept so far, in bytes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.sniffer.kept_bytes() + self.radios.kept_bytes()
+    }
+
     /// Returns what was kept.
     pub(crate) fn take_trace(&mut self) -> Option<CellTrace> {
         let radios = self.radios.take_events();

@@ -50,6 +50,11 @@ impl Radios {
         self.events = Some(Vec::new());
     }
 
+    /// What the changes of state that were kept occupy, in bytes.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.events.as_ref().map_or(0, |events| size_of_val(&events[..]))
+    }
+
     /// The changes of state that were kept.
     pub(super) fn take_events(&mut self) -> Vec<RadioEvent> {
         self.events.take().unwrap_or_default()

@@ -38,6 +38,15 @@ impl Sniffer {
         self.trace.is_some()
     }
 
+    /// What was recorded so far, in bytes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.trace.as_ref().map_or(0, |trace| {
+            let CellTrace { frames, radios, adaptations, ap_queue, ap_power_save } = &**trace;
+            let queues = size_of_val(&ap_queue[..]) + size_of_val(&ap_power_save[..]);
+            size_of_val(&frames[..]) + size_of_val(&radios[..]) + size_of_val(&adaptations[..]) + queues
+        })
+    }
+
     /// What was recorded.
     pub(crate) fn take(&mut self) -> Option<CellTrace> {
         self.trace.take().map(|trace| *trace)
