@@ -585,11 +585,17 @@ class FlowGroup(TypedDict, total=False):
         "newreno",
         "sack",
         "cubic",
+        "westwood",
+        "veno",
+        "jersey",
         "tahoe+ackloss",
         "reno+ackloss",
         "newreno+ackloss",
         "sack+ackloss",
         "cubic+ackloss",
+        "westwood+ackloss",
+        "veno+ackloss",
+        "jersey+ackloss",
         "bbr1",
         "bbr3",
         "prtp",
@@ -621,11 +627,17 @@ class Gateway(TypedDict, total=False):
         "newreno",
         "sack",
         "cubic",
+        "westwood",
+        "veno",
+        "jersey",
         "tahoe+ackloss",
         "reno+ackloss",
         "newreno+ackloss",
         "sack+ackloss",
         "cubic+ackloss",
+        "westwood+ackloss",
+        "veno+ackloss",
+        "jersey+ackloss",
         "bbr1",
         "bbr3",
         "prtp",
@@ -1002,11 +1014,17 @@ class GatewayProgram(TypedDict, total=False):
         "newreno",
         "sack",
         "cubic",
+        "westwood",
+        "veno",
+        "jersey",
         "tahoe+ackloss",
         "reno+ackloss",
         "newreno+ackloss",
         "sack+ackloss",
         "cubic+ackloss",
+        "westwood+ackloss",
+        "veno+ackloss",
+        "jersey+ackloss",
         "bbr1",
         "bbr3",
         "prtp",
@@ -1231,7 +1249,7 @@ class TcpSettings(TypedDict, total=False):
     """Whether both ends use the timestamps option (RFC 7323), the main evidence of `+ackloss` senders. Default:
     `header` has room for the option, and nothing reads it."""
     window_growth: Literal["bytes", "acks"]
-    """What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1)."""
+    """What congestion avoidance counts, but for CUBIC, `bytes` or `acks` (RFC 5681 section 3.1)."""
     window_rules: Literal["rfc5681", "whole-segments", "bsd"]
     """How the window is computed where stacks differ: `rfc5681` halves the data in flight; `whole-segments`
     (ns-2) and `bsd` halve the window, in whole segments, and `bsd` also ends slow start and fast recovery as

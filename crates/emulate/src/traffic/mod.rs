@@ -350,7 +350,7 @@ fn congestion_control(transport: Transport) -> Option<&'static str> {
         (Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack, true) => Some("ackloss"),
         (Algorithm::Cubic, false) => Some("cubic"),
         (Algorithm::Cubic, true) => Some("ackloss_cubic"),
-        (Algorithm::Tahoe, _) => None,
+        (Algorithm::Tahoe | Algorithm::Westwood | Algorithm::Veno | Algorithm::Jersey, _) => None,
     }
 }
 /// Who sends data of this direction, and who receives them.

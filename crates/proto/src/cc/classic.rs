@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Acknowledged, CongestionConfig, CongestionWindow, Growth, Recovery};
+use super::{Acknowledged, CongestionConfig, CongestionWindow, Delivered, Growth, Recovery};
 
 /// The window with RFC 5681's growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +84,13 @@ impl Classic {
         self.counted = 0;
     }
 
+    /// Sets the threshold, and lowers a larger window to it.
+    pub fn fall_to(&mut self, ssthresh: u32) {
+        self.window.ssthresh = ssthresh;
+        self.window.cwnd = self.window.cwnd.min(ssthresh);
+        self.counted = 0;
+    }
+
     /// Sets the loss window, and this threshold.
     pub fn enter_loss(&mut self, ssthresh: u32) {
         self.window.ssthresh = ssthresh;
@@ -126,6 +133,9 @@ pub trait WindowRule: fmt::Debug + Send + Sync + CloneRule {
 
     /// The shared part, to be changed.
     fn classic_mut(&mut self) -> &mut Classic;
+
+    /// See [`super::CongestionControl::on_delivered`]. Only algorithms that estimate something from it override this.
+    fn on_delivered(&mut self, _delivered: Delivered) {}
 
     /// See [`super::CongestionControl::on_ack`].
     fn on_ack(&mut self, ack: Acknowledged) {

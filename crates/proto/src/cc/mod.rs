@@ -13,6 +13,7 @@
 mod ackloss;
 mod classic;
 mod cubic;
+mod jersey;
 mod newreno;
 mod own;
 mod reno;
@@ -20,6 +21,8 @@ mod sack;
 mod tahoe;
 #[cfg(test)]
 mod tests;
+mod veno;
+mod westwood;
 
 use airwatt_base::{Instant, Span};
 
@@ -29,11 +32,14 @@ pub use ackloss::{
 };
 pub use classic::{Algorithmic, Classic, CloneRule, WindowRule};
 pub use cubic::Cubic;
+pub use jersey::Jersey;
 pub use newreno::NewReno;
 pub use own::{OwnCongestionControl, OwnRule};
 pub use reno::Reno;
 pub use sack::Sack;
 pub use tahoe::Tahoe;
+pub use veno::Veno;
+pub use westwood::Westwood;
 
 /// A slow-start threshold that has no effect yet.
 ///
@@ -99,6 +105,25 @@ pub struct Acknowledged {
     pub now: Instant,
     /// The smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
+}
+
+/// Data that an acknowledgement reports as arrived for the first time, cumulatively or selectively.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Its length in bytes.
+    pub bytes: u32,
+    /// The round-trip time that the acknowledgement shows; `None` if it shows none, as of retransmitted data.
+    pub rtt: Option<Span>,
+    /// The smoothed round-trip time; zero before the first sample.
+    pub srtt: Span,
+    /// Time of arrival of the acknowledgement.
+    pub now: Instant,
+}
+
+/// The bytes that pass at `rate` bytes per second in `time`.
+fn carried(rate: u64, time: Span) -> u32 {
+    let bytes = u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000;
+    bytes.min(u128::from(WINDOW_MAX)) as u32
 }
 
 /// The window and threshold that all algorithms control, in bytes.
@@ -248,6 +273,16 @@ algorithms! {
     "newreno" => NewReno by NewReno, "TCP with NewReno congestion control and recovery (RFC 5681, 6582, 6298)";
     "sack" => Sack by Sack, "TCP with selective acknowledgements (RFC 5681, 2018, 2883, 6675, 6298)";
     "cubic" => Cubic by Cubic, "TCP with CUBIC congestion control over selective acknowledgements (RFC 9438, 6675)";
+    "westwood" => Westwood by Westwood, "TCP with Westwood+: after a loss, the window that the measured rate fills (RFC 6675)";
+    "veno" => Veno by Veno, "TCP with Veno: a loss without a queue takes a fifth of the window (RFC 6675)";
+    "jersey" => Jersey by Jersey, "TCP-Jersey without routers that warn: rate control at each loss (RFC 6675)";
+}
+
+impl Algorithm {
+    /// Whether a loss halves its window: the algorithms before CUBIC, for which stacks differ in how they compute it.
+    pub const fn halves(self) -> bool {
+        matches!(self, Self::Tahoe | Self::Reno | Self::NewReno | Self::Sack)
+    }
 }
 
 impl CongestionControl {
@@ -264,6 +299,12 @@ impl CongestionControl {
     /// The slow-start threshold in bytes, [`UNLIMITED`] before the first loss.
     pub fn ssthresh(&self) -> u32 {
         self.window().ssthresh
+    }
+
+    /// An acknowledgement reported data as arrived, in fast recovery or not. It is called before the other hooks of that
+    /// acknowledgement.
+    pub fn on_delivered(&mut self, delivered: Delivered) {
+        dispatch!(self, control => control.on_delivered(delivered));
     }
 
     /// New data was acknowledged outside fast recovery.

@@ -1,3 +1,5 @@
+mod estimators;
+
 use super::*;
 
 const MSS: u32 = 1_000;
@@ -152,6 +154,9 @@ fn each_algorithm_answers_a_loss_in_its_way() {
         (Algorithm::NewReno, (10, 13), Some(10)),
         (Algorithm::Sack, (10, 10), Some(10)),
         (Algorithm::Cubic, (14, 14), Some(14)),
+        (Algorithm::Westwood, (2, 2), Some(2)),
+        (Algorithm::Veno, (16, 16), Some(16)),
+        (Algorithm::Jersey, (2, 2), Some(2)),
     ] {
         let mut control = of(algorithm, 20 * MSS);
         control.enter_recovery(20 * MSS, 3);
@@ -161,7 +166,11 @@ fn each_algorithm_answers_a_loss_in_its_way() {
             assert_eq!(control.cwnd(), left * MSS);
         }
         control.on_timeout(4 * MSS, true, false);
-        let least = if algorithm == Algorithm::Cubic { 2_800 } else { 2 * MSS };
+        let least = match algorithm {
+            Algorithm::Cubic => 2_800,
+            Algorithm::Veno => 3_200,
+            _ => 2 * MSS,
+        };
         assert_eq!(control.cwnd(), MSS);
         assert!(control.ssthresh() <= least);
     }

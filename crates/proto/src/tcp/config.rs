@@ -280,9 +280,9 @@ impl TcpConfig {
             .map_or_else(|| self.congestion.recovery(), OwnCongestionControl::recovery)
     }
 
-    /// The rules for the window of this congestion control: CUBIC and those from outside this crate have their own.
+    /// The rules for the window of this congestion control: what does not halve it, and those from outside this crate, have their own.
     pub(super) fn rules(&self) -> WindowRules {
-        let classic = self.congestion != Algorithm::Cubic && self.own_congestion.is_none();
+        let classic = self.congestion.halves() && self.own_congestion.is_none();
         if classic { self.window_rules } else { WindowRules::Rfc5681 }
     }
 

@@ -39,8 +39,7 @@ impl<S: SendBuffer> Sender<S> {
             self.acknowledge_new(ack, segment, now, timers, statistics);
             self.scoreboard.release(self.una);
         }
-        let fresh = !segment.sack.is_empty() && self.take_blocks(segment);
-        if fresh {
+        if !segment.sack.is_empty() && self.take_blocks(segment, now) {
             self.scoreboard.mark_lost();
             self.duplicates += 1;
             statistics.duplicate_acks += 1;
@@ -73,7 +72,7 @@ impl<S: SendBuffer> Sender<S> {
             self.scoreboard.pipe = self.scoreboard.pipe.saturating_sub(2 * mss);
             self.scoreboard.turn = Turn::Hole;
         }
-        self.take_blocks(segment);
+        self.take_blocks(segment, now);
         if !is_duplicate {
             return;
         }
@@ -107,18 +106,19 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Adds the blocks of new data to the scoreboard. Returns true if any of them was not known.
-    fn take_blocks(&mut self, segment: &Segment) -> bool {
-        let mut fresh = false;
+    fn take_blocks(&mut self, segment: &Segment, now: Instant) -> bool {
+        let mut fresh = 0;
         for (start, end) in segment.sack.iter() {
             if let Some(range) = self.range(start, end).filter(|range| range.end > self.una) {
                 let start = range.start.max(self.una);
                 if self.sack_recovery == SackRecovery::OpenBsd {
                     self.scoreboard.note_report(start);
                 }
-                fresh |= self.scoreboard.insert(ByteRange { start, ..range });
+                fresh += self.scoreboard.insert(ByteRange { start, ..range });
             }
         }
-        fresh
+        self.deliver(fresh, None, now);
+        fresh > 0
     }
 
     /// The positions of a block, if it lies within the data sent.

@@ -161,25 +161,27 @@ impl Scoreboard {
         self.reports.retain(|start| *start > una);
     }
 
-    /// Adds a range that the peer has reported. Returns true if any of it is new.
-    pub(super) fn insert(&mut self, range: ByteRange) -> bool {
+    /// Adds a range that the peer has reported. Returns the number of bytes of it that are new.
+    pub(super) fn insert(&mut self, range: ByteRange) -> u64 {
         let first = self.ranges.partition_point(|other| other.end < range.start);
         let behind = self.ranges.partition_point(|other| other.start <= range.end);
         if first == behind {
             if self.ranges.len() >= RANGES_MAX {
-                return false;
+                return 0;
             }
             self.ranges.insert(first, range);
-            return true;
+            return range.len();
         }
         let known = self.ranges[first];
         if known.start <= range.start && range.end <= known.end {
-            return false;
+            return 0;
         }
         let end = range.end.max(self.ranges[behind - 1].end);
-        self.ranges[first] = ByteRange { start: range.start.min(known.start), end };
+        let before: u64 = self.ranges.range(first..behind).map(|range| range.len()).sum();
+        let joined = ByteRange { start: range.start.min(known.start), end };
+        self.ranges[first] = joined;
         self.ranges.drain(first + 1..behind);
-        true
+        joined.len() - before
     }
 
     /// IsLost of RFC 6675 section 4 for all positions at once: data is lost if `threshold` ranges, or more than

@@ -23,7 +23,7 @@ use super::segment::{Flags, Segment};
 use super::statistics::Statistics;
 use super::timer::{TcpTimer, Timers};
 use super::timestamps::clock;
-use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Recovery, TimestampEvidence};
+use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Delivered, Recovery, TimestampEvidence};
 
 /// Position of the first byte of data: the SYN is position 0.
 pub(super) const FIRST: u64 = 1;
@@ -429,10 +429,12 @@ impl<S: SendBuffer> Sender<S> {
             (Some(_), Some(timestamps)) => self.timestamp_evidence(ack, timestamps.echo),
             _ => TimestampEvidence::Absent,
         };
-        if let Some(rtt) = self.sample(ack, now) {
+        let rtt = self.sample(ack, now);
+        if let Some(rtt) = rtt {
             self.rtt.sample(rtt, now);
             statistics.count_rtt(rtt);
         }
+        self.deliver(data.saturating_sub(self.scoreboard.sacked_bytes_below(ack)), rtt, now);
         let (before, duplicates) = (self.una.max(FIRST), self.duplicates);
         self.una = ack;
         self.nxt = self.nxt.max(ack);
@@ -481,6 +483,14 @@ impl<S: SendBuffer> Sender<S> {
             last = record;
         }
         TimestampEvidence::from_ticks(clock(first.sent).get(), clock(last.sent).get(), echo)
+    }
+
+    /// Reports to the congestion control that `bytes` have arrived, of which an acknowledgement tells for the first time.
+    pub(super) fn deliver(&mut self, bytes: u64, rtt: Option<Span>, now: Instant) {
+        if bytes > 0 {
+            let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+            self.control.on_delivered(Delivered { bytes: bytes as u32, rtt, srtt, now });
+        }
     }
 
     /// Passes an acknowledgement to the detector of ACK loss. It is not inlined, to keep senders without the detector

@@ -75,7 +75,7 @@ with_defaults! {
         pub initial_window: Option<u32> = None,
         /// Initial slow-start threshold. Default: none (as large as the receive window).
         pub initial_ssthresh: Option<Size> = None,
-        /// What congestion avoidance of the classic algorithms counts, `bytes` or `acks` (RFC 5681 section 3.1).
+        /// What congestion avoidance counts, but for CUBIC, `bytes` or `acks` (RFC 5681 section 3.1).
         pub window_growth: Growth = Growth::Bytes,
         /// Limited Transmit (RFC 3042): each of the first two duplicate acknowledgements releases a new segment.
         pub limited_transmit: bool = false,

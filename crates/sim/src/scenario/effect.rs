@@ -69,6 +69,8 @@ const LINUX: &str = "profile \"linux\", whose sender has its own rules";
 const NO_KEEP_ALIVES: &str = "hosts without keep-alives";
 const OTHERS: &str = "the other profiles";
 const CLASSIC: &str = "\"tahoe\", \"reno\", \"newreno\" and \"sack\"";
+const GROWING: &str = "\"tahoe\", \"reno\", \"newreno\", \"sack\", \"westwood\", \"veno\" and \"jersey\"";
+const SCOREBOARD: &str = "\"sack\", \"cubic\", \"westwood\", \"veno\" and \"jersey\"";
 const CATEGORIES: &str = "wifi.categories";
 const ONE_CATEGORY: &str = "a cell whose data has one access category";
 
@@ -136,8 +138,8 @@ const RULES: &[Rule] = &[
     rule("tcp.initial_rto", has_settings, LINUX, OTHERS),
     rule("tcp.handshake", has_settings, LINUX, OTHERS),
     of_override("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
-    of_override("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", "\"sack\" and \"cubic\""),
-    of_override("tcp.window_growth", |place| any(place, is_classic), "these transports", CLASSIC),
+    of_override("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", SCOREBOARD),
+    of_override("tcp.window_growth", |place| any(place, grows_classically), "these transports", GROWING),
     of_override("tcp.window_rules", |place| any(place, is_classic), "these transports", CLASSIC),
     of_override("tcp.partial_ack_timer", |place| any(place, sees_partial_acks), "these transports", "\"newreno\""),
     of_override("tcp.delayed_ack_segments", delays_acks, "acknowledgements that are not delayed", "tcp.delayed_ack"),
@@ -257,10 +259,18 @@ const fn is_tcp(transport: Transport) -> bool {
     !matches!(transport, Transport::Quic | Transport::Udp)
 }
 
+/// Whether a connection of the transport may have an algorithm whose window grows as RFC 5681 says.
+fn grows_classically(transport: Transport) -> bool {
+    match transport {
+        Transport::Tcp { congestion, .. } => congestion != Algorithm::Cubic,
+        other => is_classic(other),
+    }
+}
+
 /// Whether a connection of the transport may have one of the classic algorithms.
 fn is_classic(transport: Transport) -> bool {
     match transport {
-        Transport::Tcp { congestion, .. } => congestion != Algorithm::Cubic,
+        Transport::Tcp { congestion, .. } => congestion.halves(),
         Transport::Prtp => true,
         other => other.uses_gateway(),
     }

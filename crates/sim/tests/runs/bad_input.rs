@@ -621,6 +621,8 @@ fn settings_of_tcp_need_a_connection_that_has_them() {
         refused("cubic", key, value, "these transports");
         assert_eq!(load("reno", &[(key, value)]), Ok(()), "{key}");
     }
+    assert_eq!(load("veno", &[classic[0]]), Ok(()), "its window grows as Reno's");
+    refused("veno", classic[1].0, classic[1].1, "these transports");
     let timer = ("tcp.partial_ack_timer", "slow-but-steady");
     for transport in ["reno", "sack", "cubic"] {
         refused(transport, timer.0, timer.1, "these transports");

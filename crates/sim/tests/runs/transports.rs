@@ -9,7 +9,7 @@ use airwatt_sim::record::FlowResult;
 use airwatt_sim::scenario::{Checked, Scenario, Transport, TransportChoice};
 use airwatt_sim::{Run, RunOptions, run};
 
-const FAMILY: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "cubic"];
+const FAMILY: [&str; 8] = ["tahoe", "reno", "newreno", "sack", "cubic", "westwood", "veno", "jersey"];
 
 /// A download of 5 MB through a queue of 20 packets, with these keys changed.
 fn download(changes: &[(&str, &str)], trace: bool) -> Run {
@@ -28,7 +28,7 @@ fn flow(changes: &[(&str, &str)]) -> FlowResult {
 #[test]
 fn each_transport_is_listed_runs_and_is_named() {
     let listed: Vec<&str> = Transport::all().map(Transport::name).collect();
-    assert_eq!(listed[..5], FAMILY);
+    assert_eq!(listed[..8], FAMILY);
     for name in FAMILY {
         let flow = flow(&[("transport", name)]);
         assert_eq!(flow.transport, name);
@@ -94,7 +94,7 @@ fn lost_acknowledgements_halve_the_window_where_that_is_asked_for() {
 /// Selective acknowledgements send again what was lost and not much more, and wait for no timer.
 #[test]
 fn what_knows_more_sends_less_again() {
-    let [tahoe, reno, newreno, sack, _] = FAMILY.map(|name| flow(&[("transport", name)]));
+    let [tahoe, reno, newreno, sack, ..] = FAMILY.map(|name| flow(&[("transport", name)]));
     for other in [&tahoe, &reno, &newreno] {
         assert!(sack.segments_retransmitted < other.segments_retransmitted, "{}", other.transport);
         assert!(sack.completed_s < other.completed_s, "{}", other.transport);

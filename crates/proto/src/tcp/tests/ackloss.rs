@@ -7,7 +7,15 @@ use super::*;
 use crate::cc::{AckLossConfig, AckLossRule, SegmentsPerAck};
 
 /// The algorithms whose fast recovery leaves a window that can be halved.
-const LOSS_BASED: [Algorithm; 4] = [Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic];
+const LOSS_BASED: [Algorithm; 7] = [
+    Algorithm::Reno,
+    Algorithm::NewReno,
+    Algorithm::Sack,
+    Algorithm::Cubic,
+    Algorithm::Westwood,
+    Algorithm::Veno,
+    Algorithm::Jersey,
+];
 
 /// Simulates an upload of 12 s over a path with room for 100 segments, on which `loss` per cent of the acknowledgements
 /// are lost. Returns the sender's end, and its mean window in segments over the last 8 s.

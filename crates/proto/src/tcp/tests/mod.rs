@@ -4,6 +4,7 @@
 mod ackloss;
 mod arrival;
 mod contract;
+mod delivered;
 mod handshake;
 mod partial;
 mod recovery;
