@@ -34,7 +34,10 @@ fn errors_name_file_and_line() {
         ("+0 write 1000\n+0 wrote 1000", "x.pkt:2: \"wrote\" is not a command"),
         ("\n\nset speed=3", "x.pkt:3: \"speed\" is not a setting"),
         ("set mss=lots", "x.pkt:1: \"lots\" is not a number"),
-        ("set transport=sctp", "x.pkt:1: expected one of tahoe, reno, newreno, sack, cubic, got \"sctp\""),
+        (
+            "set transport=sctp",
+            "x.pkt:1: expected one of tahoe, reno, newreno, sack, cubic, westwood, veno, jersey, got \"sctp\"",
+        ),
         ("+0 write 1000\nset mss=3", "x.pkt:2: settings come before the first event"),
         ("write 1000", "x.pkt:1: \"write\" is not a time, as in +20ms"),
         ("+0 < 1:1001(9)", "x.pkt:1: \"1:1001(9)\" is not a range, as in 1:1001(1000)"),

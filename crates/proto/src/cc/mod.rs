@@ -364,10 +364,15 @@ impl CongestionControl {
     }
 
     /// The last loss was spurious: the retransmitted data had arrived. Restores the state of `before` the loss, without
-    /// shrinking the window (RFC 3522; RFC 9438 section 4.9 for CUBIC's own state).
+    /// shrinking the window (RFC 3522; RFC 9438 section 4.9 for CUBIC's own state). What was estimated meanwhile stays.
     pub fn undo(&mut self, before: &Self) {
         let cwnd = self.cwnd();
-        self.clone_from(before);
+        match self {
+            Self::Westwood(_) | Self::Veno(_) | Self::Jersey(_) => {
+                self.classic_mut().clone_from(before.classic());
+            }
+            _ => self.clone_from(before),
+        }
         let window = &mut self.classic_mut().window;
         window.cwnd = window.cwnd.max(cwnd);
     }

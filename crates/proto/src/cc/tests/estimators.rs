@@ -169,6 +169,27 @@ fn jersey_estimates_what_it_gets() {
     assert!((9_998..=10_000).contains(&rate(&control)), "{}", rate(&control));
 }
 
+/// What arrives during a recovery that turns out to be spurious was measured all the same.
+#[test]
+fn an_undone_loss_keeps_the_estimate() {
+    let mut control = avoiding(Algorithm::Westwood, 40);
+    for at in 0..=5 {
+        control.on_delivered(delivered(1, 10 * at, RTT));
+    }
+    let before = control.clone();
+    control.enter_recovery(40 * MSS, 3);
+    for at in 6..=11 {
+        control.on_delivered(delivered(1, 10 * at, RTT));
+    }
+    control.undo(&before);
+    assert_eq!((control.cwnd(), control.ssthresh()), (40 * MSS, 40 * MSS));
+    assert_eq!(
+        after_loss(&control),
+        (9_090, 9_090),
+        "10 segments in 110 ms, those in the recovery among them"
+    );
+}
+
 /// Lost acknowledgements halve the window whatever the estimates say.
 #[test]
 fn the_method_halves_each_of_them() {
