@@ -6,13 +6,15 @@
 //! sets the threshold, and a larger window, to the optimum RTT R, at least two segments. Growth is Reno's.
 //!
 //! Left out is the other half of the publication, the congestion warning: routers that mark all packets while their average queue is
-//! long. A sender that sees marks has rate control at a loss; one that sees none takes the loss for one of the air, retransmits,
+//! long. A sender that sees marks has rate control at a loss; one that sees none treats the loss as one of the air, retransmits,
 //! and keeps its window. The TCP of the RFCs here has no ECN, and a path of today few such routers, so that each loss counts as if
 //! with a warning: keeping the window whatever is lost would be no congestion control. Since RTT contains the queue, the optimum is about
 //! what was in flight: without early warnings such a sender hardly makes room for others.
 //!
-//! The article was read in its abstract and in two public implementations for simulators, which agree on both formulas. Losses are
-//! repaired by RFC 6675, as with the other controls that expect random losses, where the article has the recovery of NewReno.
+//! The article itself was not available. This follows its abstract and two public implementations for simulators, which agree on the
+//! formulas of R and of the optimum, and differ in how often R is updated: with each acknowledgement, as here, or once in a round
+//! trip. Losses are repaired by RFC 6675, as with the other controls that expect random losses, where the article has the recovery of
+//! NewReno.
 
 use airwatt_base::{Instant, Span};
 

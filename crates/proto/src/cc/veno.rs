@@ -1,4 +1,4 @@
-//! Veno: Reno that takes a loss without a queue for a random one (Fu and Liew, "TCP Veno: TCP enhancement for transmission over
+//! Veno: Reno that treats a loss without a queue as a random one (Fu and Liew, "TCP Veno: TCP enhancement for transmission over
 //! wireless access networks", IEEE JSAC 21(2), 2003).
 //!
 //! The sender estimates its backlog, the data that it has in the queue of the bottleneck, as Vegas does: N = cwnd (RTT - BaseRTT) /
@@ -6,9 +6,9 @@
 //! the window; otherwise it takes half, and the window grows with every other acknowledgement only, by a segment in two round trips.
 //!
 //! As in Linux (`tcp_veno.c`), N is computed anew with the round-trip time of each acknowledgement, from the third sample on; a
-//! timeout sets the threshold by the same rule, where the article halves the window; idleness begins BaseRTT anew; and losses are
+//! timeout sets the threshold by the same rule, where the article halves the window; BaseRTT is reset after an idle period; and losses are
 //! repaired by RFC 6675. Differences from Linux: N is in bytes, not in halves of a segment, and an acknowledgement without a
-//! round-trip time (of retransmitted data) leaves N as it is, where Linux takes it for a sign of congestion. "Every other
+//! round-trip time (of retransmitted data) leaves N as it is, where Linux treats it as a sign of congestion. "Every other
 //! acknowledgement" is the article's rule; Linux leaves out every other round trip.
 
 use airwatt_base::Span;

@@ -6,8 +6,8 @@
 //! duplicate ACKs also lower the window to it. A loss that has nothing to do with a queue then costs little. Growth is Reno's.
 //!
 //! Where the article leaves values open they are those of Linux (`tcp_westwood.c`): a sample is taken once in a round trip, and at
-//! most once in 50 ms; it passes two filters of 7/8 one after the other, which the first sample fills; and a timeout begins the
-//! least round-trip time anew. Losses are repaired by RFC 6675, as in Linux.
+//! most once in 50 ms; it passes two filters of 7/8 one after the other, which the first sample fills; and a timeout resets the
+//! least round-trip time. Losses are repaired by RFC 6675, as in Linux.
 //!
 //! Differences from Linux: what arrives is read from the scoreboard, where Linux counts a segment for each duplicate ACK; rates are
 //! in bytes per second, and not per tick of a clock; and the window falls when a recovery begins, as published, and not at its end.
@@ -24,7 +24,7 @@ const ROUND_MIN: Span = Span::from_millis(50);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Westwood {
     pub(super) classic: Classic,
-    /// Begin of the round trip under way, and the bytes that have arrived in it; `None` before the first acknowledgement.
+    /// Start of the round trip under way, and the bytes that have arrived in it; `None` before the first acknowledgement.
     round: Option<(Instant, u64)>,
     /// The latest and the least round-trip time; the least is `None` before the first sample and after a timeout.
     rtt: Span,

@@ -485,7 +485,7 @@ impl<S: SendBuffer> Sender<S> {
         TimestampEvidence::from_ticks(clock(first.sent).get(), clock(last.sent).get(), echo)
     }
 
-    /// Reports to the congestion control that `bytes` have arrived, of which an acknowledgement tells for the first time.
+    /// Reports to the congestion control that `bytes` have arrived, which an acknowledgement reports for the first time.
     pub(super) fn deliver(&mut self, bytes: u64, rtt: Option<Span>, now: Instant) {
         if bytes > 0 {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);

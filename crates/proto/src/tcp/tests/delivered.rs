@@ -1,4 +1,4 @@
-//! Tests of what a congestion control hears of the data that arrives, and of what estimates from it are good for.
+//! Tests of the reports of delivered data to a congestion control, and of what the estimates from them are good for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,8 +50,8 @@ fn each_byte_is_reported_once() {
     }
 }
 
-/// One segment in a hundred is lost at random, over a path without a queue: what tells such losses from a full queue sends more than
-/// what halves the window.
+/// One segment in a hundred is lost at random, over a path without a queue: an algorithm that distinguishes such losses from a full queue
+/// finishes sooner than one that halves the window.
 #[test]
 fn random_losses_cost_less_where_no_queue_is_seen() {
     let took = |congestion| {
