@@ -91,7 +91,7 @@ CAPTURE = ROOT / "captures" / "tcp-download.pcapng"
         (["analyze", CAPTURE, "--limit", "time=5s"], ["--limit", "memory=SIZE", "time=5s"]),
         (["analyze", CAPTURE, "--limit", "memory=2"], ["--limit", "memory", "unit"]),
         (["run", "fast-dsl", "--limit", "events=x"], ["--limit", "events", "whole number"]),
-        (["run", "fast-dsl", "--limit", "memory=x"], ["--limit", "memory", "bytes"]),
+        (["run", "fast-dsl", "--limit", "memory=x"], ["--limit", "memory", "1500B"]),
         (
             ["run", "streaming", "--set", "flow.application.block=1B"],
             ["flow.application.block=1B", "at least 1ms"],
@@ -230,12 +230,12 @@ def test_a_run_beyond_its_limit_is_one_line_and_status_1(airwatt, words):
 @pytest.mark.parametrize("option", ["--trace", "--plot", "--perfetto"])
 def test_traces_beyond_their_limit_are_one_line_and_status_1(airwatt, tmp_path, option):
     out = tmp_path / "out.png"
-    answer = airwatt("run", "fast-dsl", option, out, "--limit", "memory=30MB")
+    answer = airwatt("run", "fast-dsl", option, out, "--limit", "memory=150MB")
     assert answer.status == 1, answer
-    assert answer.is_one_line("30MB for its traces", "simulated time", "hint:", "--limit memory=SIZE"), answer
+    assert answer.is_one_line("150MB for its traces", "simulated time", "hint:", "--limit memory=SIZE"), answer
     assert list(tmp_path.iterdir()) == []
     # Frames alone are written while the run goes on.
-    assert airwatt("run", "fast-dsl", "--pcap", out, "--limit", "memory=30MB").status == 0
+    assert airwatt("run", "fast-dsl", "--pcap", out, "--limit", "memory=150MB").status == 0
 
 
 def test_an_exceeded_limit_is_one_line_and_status_1(airwatt):
