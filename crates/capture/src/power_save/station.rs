@@ -15,6 +15,7 @@ use crate::packet::{AirFrame, CapturedPacket};
 
 mod awake;
 mod deliveries;
+mod evidence;
 mod flickers;
 mod ignored;
 mod modes;
