@@ -4,7 +4,7 @@ use airwatt_base::{Instant, Machine as _};
 
 use super::super::ending::ConnectionEnding;
 use super::super::message::GatewayMessage;
-use super::super::note::{ConnectionFate, Why};
+use super::super::note::Why;
 use super::super::relay::Side;
 use super::{ConnectionId, Entry, Origin, SplitProxy, SplitProxyOutput};
 use crate::e2tcp::{Addresses, E2tcpPacket, TableInput};
@@ -31,12 +31,6 @@ impl SplitProxy {
                 self.take_packet(peer, packet, addresses, payload, now);
             }
         }
-    }
-
-    /// The opening of this side with these addresses that waits for the peer.
-    pub(super) fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
-        let id = *self.by_addresses.get(&(peer, addresses))?;
-        (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
     }
 
     fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
@@ -113,12 +107,5 @@ impl SplitProxy {
             self.transmit(peer, &GatewayMessage::Present, false);
         }
         self.book.outputs.push_back(SplitProxyOutput::Connect(id, peer, addresses));
-    }
-
-    pub(super) fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
-        self.book.counters.declined += 1;
-        self.book.counters.over_limit += u64::from(why.is_limit());
-        self.book.note(addresses, ConnectionFate::Declined, why);
-        self.transmit(peer, &GatewayMessage::Declined(addresses), false);
     }
 }

@@ -169,4 +169,18 @@ impl SplitProxy {
             _ => {}
         }
     }
+
+    /// The opening of this side with these addresses that waits for the peer.
+    pub(super) fn own_opening(&self, peer: usize, addresses: Addresses) -> Option<ConnectionId> {
+        let id = *self.by_addresses.get(&(peer, addresses))?;
+        (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
+    }
+
+    /// Declines an opening of the peer, which then goes as plain TCP.
+    pub(super) fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
+        self.book.counters.declined += 1;
+        self.book.counters.over_limit += u64::from(why.is_limit());
+        self.book.note(addresses, ConnectionFate::Declined, why);
+        self.transmit(peer, &GatewayMessage::Declined(addresses), false);
+    }
 }
