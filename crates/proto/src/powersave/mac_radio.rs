@@ -358,7 +358,12 @@ impl MacRadio {
                 }
             }
             Uplink::Control(PowerSaveFrame::PsPoll) if delivered => self.expect(Service::Answer, now),
-            Uplink::Control(PowerSaveFrame::Wake(frame)) => self.wake_frame_sent(frame, delivered, now),
+            Uplink::Control(PowerSaveFrame::Wake(WakeFrame::Request { token, .. })) => {
+                self.request_sent(token, delivered, now);
+            }
+            Uplink::Control(PowerSaveFrame::Wake(WakeFrame::Information { next })) => {
+                self.information_sent(next, delivered, now);
+            }
             Uplink::Data { .. } | Uplink::Control(PowerSaveFrame::Trigger)
                 if delivered && (self.uapsd || self.announces_itself()) && self.announced =>
             {

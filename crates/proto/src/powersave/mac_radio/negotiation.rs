@@ -70,13 +70,8 @@ impl MacRadio {
         self.request(PowerSaveFrame::Wake(request), StationTimer::WakeRequest);
     }
 
-    /// Handles the end of an own action frame.
-    pub(super) fn wake_frame_sent(&mut self, frame: WakeFrame, delivered: bool, now: Instant) {
-        let token = match frame {
-            WakeFrame::Request { token, .. } => token,
-            WakeFrame::Information { next } => return self.information_sent(next, delivered, now),
-            WakeFrame::Answer { .. } | WakeFrame::Teardown => return,
-        };
+    /// Handles the end of an own request.
+    pub(super) fn request_sent(&mut self, token: u8, delivered: bool, now: Instant) {
         if self.negotiation.open && token == self.negotiation.token {
             let wait = if delivered { ANSWER } else { ANNOUNCE_AGAIN };
             self.timers.set(StationTimer::WakeRequest, now + wait);
