@@ -1,7 +1,7 @@
 //! One end of a connection: its states, the user calls and the timers.
 //!
 //! The states are those of TCP (RFC 9293 section 3.3.2), because set-up, half-close and termination work as in TCP; the
-//! processing of arriving packets is in `arrival.rs`. SYN and FIN are packets of their own, each with a sequence
+//! processing of arriving packets is in `arrival.rs`, and that of inputs in `end.rs`. SYN and FIN are packets of their own, each with a sequence
 //! number, so that they are retransmitted and acknowledged by the same rules as data.
 
 use std::collections::VecDeque;
@@ -186,20 +186,20 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     // User calls.
 
-    fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         if matches!(self.state, State::Closed | State::Listen) && !self.sender.has_begun() {
             self.state = State::SynSent;
             self.sender.open();
         }
     }
 
-    fn listen(&mut self) {
+    pub(super) fn listen(&mut self) {
         if self.state == State::Closed && !self.sender.has_begun() {
             self.state = State::Listen;
         }
     }
 
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         match self.state.after_close(self.sender.unacknowledged() > 0) {
             State::Closed if self.state == State::Closed => {}
             State::Closed => self.finish(Some(Event::Closed)),
@@ -210,7 +210,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    fn abort(&mut self) {
+    pub(super) fn abort(&mut self) {
         let known = self.receiver.initial_sequence().is_some();
         if known && !matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
             let acknowledgement = Some(self.receiver.acknowledgement());
@@ -221,7 +221,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.finish(None);
     }
 
-    fn write(&mut self, data: S::Data) {
+    pub(super) fn write(&mut self, data: S::Data) {
         if self.state.takes_data(!self.sender.has_begun()) && !self.sender.is_closing() {
             self.sender.write(data);
         }
@@ -377,20 +377,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         };
         if silent {
             self.finish(Some(Event::TimedOut));
-        }
-    }
-
-    /// Processes an input; what it leads to is sent afterwards.
-    pub(super) fn take(&mut self, input: Input<S::Data, R::Payload>, now: Instant) {
-        match input {
-            Input::Open => self.open(),
-            Input::Listen => self.listen(),
-            Input::Packet(packet, payload) => self.on_packet(&packet, &payload, now),
-            Input::Write(data) => self.write(data),
-            Input::Urgent => self.sender.mark_urgent(),
-            Input::Read(bytes) => self.receiver.read(bytes),
-            Input::Close => self.close(),
-            Input::Abort => self.abort(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A connection as an end.
+//! A connection as a machine and as an end.
 
 use airwatt_base::{Instant, Machine, Timeout};
 
@@ -8,6 +8,22 @@ use crate::end::{End, EndOutput, SenderCounts, SenderWindow, Stream, end_of_conn
 use crate::tcp::{ReceiveBuffer, ReceiveBytes, SendBuffer};
 
 end_of_connection!(E2tcpPacket, Packet, refusal, E2tcpTimer);
+
+impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
+    /// Processes an input; what it leads to is sent afterwards.
+    fn take(&mut self, input: Input<S::Data, R::Payload>, now: Instant) {
+        match input {
+            Input::Open => self.open(),
+            Input::Listen => self.listen(),
+            Input::Packet(packet, payload) => self.on_packet(&packet, &payload, now),
+            Input::Write(data) => self.write(data),
+            Input::Urgent => self.sender.mark_urgent(),
+            Input::Read(bytes) => self.receiver.read(bytes),
+            Input::Close => self.close(),
+            Input::Abort => self.abort(),
+        }
+    }
+}
 
 impl<S: SendBuffer, R: ReceiveBuffer> From<&Connection<S, R>> for SenderWindow {
     fn from(end: &Connection<S, R>) -> Self {

@@ -1,6 +1,6 @@
 //! One end of a connection: the states of RFC 9293 section 3.3.2, the user calls and the timers.
 //!
-//! The processing of arriving segments is in `arrival.rs`.
+//! The processing of arriving segments is in `arrival.rs`, and that of inputs in `end.rs`.
 
 use std::collections::VecDeque;
 
@@ -187,7 +187,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     // User calls of RFC 9293 section 3.10.
 
     /// Section 3.10.1. Ignored unless the end is closed or listening.
-    fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         if matches!(self.state, State::Closed | State::Listen) && !self.was_used() {
             self.state = State::SynSent;
             self.passive = false;
@@ -195,7 +195,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         }
     }
 
-    fn listen(&mut self) {
+    pub(super) fn listen(&mut self) {
         if self.state == State::Closed && !self.was_used() {
             self.state = State::Listen;
             self.passive = true;
@@ -208,7 +208,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     }
 
     /// Section 3.10.4.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         match self.state.after_close(self.sender.unacknowledged() > 0) {
             State::Closed if self.state == State::Closed => {}
             State::Closed => self.finish(Some(Event::Closed)),
@@ -221,7 +221,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
 
     /// Section 3.10.5: sends a reset and closes the connection. Also where both ends have closed and data or the FIN are not
     /// acknowledged yet, where the section sends none: the peer would wait for them for ever.
-    fn abort(&mut self) {
+    pub(super) fn abort(&mut self) {
         if matches!(
             self.state,
             State::SynReceived
@@ -249,7 +249,7 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         self.finish(None);
     }
 
-    fn write(&mut self, data: S::Data) {
+    pub(super) fn write(&mut self, data: S::Data) {
         if self.state.takes_data(!self.was_used()) && !self.sender.is_closing() {
             self.sender.write(data);
         }
@@ -370,20 +370,6 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
             TcpTimer::Persist => self.sender.on_persist_timeout(),
             TcpTimer::DelayedAck => self.receiver.due = AckDue::Now,
             TcpTimer::TimeWait => self.finish(Some(Event::Closed)),
-        }
-    }
-
-    /// Processes an input; what it leads to is sent afterwards.
-    pub(super) fn take(&mut self, input: Input<S::Data, R::Payload>, now: Instant) {
-        match input {
-            Input::Open => self.open(),
-            Input::Listen => self.listen(),
-            Input::Segment(segment, payload) => self.on_segment(&segment, &payload, now),
-            Input::Write(data) => self.write(data),
-            Input::Read(bytes) => self.receiver.read(bytes),
-            Input::Grant(bytes) => self.receiver.grant(bytes),
-            Input::Close => self.close(),
-            Input::Abort => self.abort(),
         }
     }
 
