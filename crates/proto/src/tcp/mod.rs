@@ -32,7 +32,6 @@ mod end;
 pub mod linux;
 pub(crate) mod reassembly;
 mod receiver;
-mod repair;
 mod rtt;
 mod sack;
 mod segment;

@@ -9,6 +9,7 @@
 //! therefore do not halve the window. In exchange, the loss of the very first segment after a recovery waits for the
 //! timer.
 
+mod repair;
 mod transmission;
 
 use std::collections::VecDeque;
@@ -26,7 +27,7 @@ use super::timestamps::clock;
 use crate::cc::{AckLoss, Acknowledged, Advance, CongestionControl, Delivered, Recovery, TimestampEvidence};
 
 /// Position of the first byte of data: the SYN is position 0.
-pub(super) const FIRST: u64 = 1;
+const FIRST: u64 = 1;
 
 /// A segment that was sent and is not yet acknowledged: the source of RTT samples.
 #[derive(Clone, Copy, Debug)]
@@ -40,14 +41,14 @@ struct Record {
 
 /// State to restore if a recovery turns out to be spurious.
 #[derive(Clone, Debug)]
-pub(super) struct UndoState {
+struct UndoState {
     /// The congestion control before the recovery.
-    pub(super) before: CongestionControl,
+    before: CongestionControl,
     /// The range of positions that were in flight.
-    pub(super) from: u64,
-    pub(super) to: u64,
+    from: u64,
+    to: u64,
     /// Retransmitted segments that no D-SACK block has reported yet.
-    pub(super) unreported: u32,
+    unreported: u32,
 }
 
 /// A segment that the send half releases for transmission.
@@ -77,25 +78,25 @@ pub(super) struct Sender<S> {
     pub(super) ackloss: Option<Box<AckLoss>>,
     pub(super) rtt: RttEstimator,
     iss: Seq,
-    pub(super) mss: u32,
+    mss: u32,
     nagle: bool,
-    pub(super) threshold: u32,
+    threshold: u32,
     partial_ack_timer: PartialAckTimer,
-    pub(super) window_rules: WindowRules,
+    window_rules: WindowRules,
     repeated_timeout: RepeatedTimeout,
-    pub(super) sack_recovery: SackRecovery,
+    sack_recovery: SackRecovery,
     /// Window in bytes after an idle period; `None` if idleness does not reduce the window.
     restart_window: Option<u32>,
     limits: [u32; 2],
 
     /// First position that is not acknowledged (`SND.UNA`).
-    pub(super) una: u64,
+    una: u64,
     /// Next position to send (`SND.NXT`); below `max` only after a timeout, while the window is retransmitted.
-    pub(super) nxt: u64,
+    nxt: u64,
     /// Position after the highest one that was ever sent.
-    pub(super) max: u64,
+    max: u64,
     /// Position after the last byte written.
-    pub(super) end: u64,
+    end: u64,
     /// Whether a FIN follows the last byte.
     closing: bool,
     /// Right edge of the peer's window.
@@ -112,25 +113,25 @@ pub(super) struct Sender<S> {
     /// The segment that a coarse clock times: the position after its last byte, and the time at which it was sent.
     timed: Option<(u64, Instant)>,
     last_sent: Option<Instant>,
-    pub(super) recovery: Recovery,
-    pub(super) scoreboard: Scoreboard,
+    recovery: Recovery,
+    scoreboard: Scoreboard,
     /// State to restore if D-SACK blocks show the current recovery to be spurious.
-    pub(super) undo: Option<UndoState>,
+    undo: Option<UndoState>,
     /// Whether the last loss was detected by the timer.
     timed_out: bool,
     limited_transmit: bool,
     /// Bytes that Limited Transmit released since the last new acknowledgement.
     limited: u64,
-    pub(super) duplicates: u32,
+    duplicates: u32,
     /// Whether the sender is in fast recovery, and whether a partial ACK has come in it.
     pub(super) recovering: bool,
     partial: bool,
     /// Position after the data that had been sent when the last loss was detected (`recover` of RFC 6582). It is 0
     /// before the first loss: RFC 6582 starts at the initial sequence number, which would forbid a fast retransmit of
     /// the very first byte.
-    pub(super) recover: u64,
+    recover: u64,
     /// Whether the first unacknowledged segment is to be retransmitted.
-    pub(super) resend: bool,
+    resend: bool,
     /// Whether new data waits for the next acknowledgement ([`WindowRules::Bsd`]).
     holding: bool,
     /// Whether a closed window is to be probed.
@@ -259,6 +260,46 @@ impl<S: SendBuffer> Sender<S> {
         self.end + u64::from(self.closing)
     }
 
+    // What may be sent.
+
+    fn is_last(&self, position: u64) -> bool {
+        self.closing && position == self.end
+    }
+
+    /// Returns how many bytes of new data may be sent now, and whether the FIN is included; `None` if nothing may be
+    /// sent. Implements sender-side avoidance of the silly window syndrome (RFC 9293 section 3.8.6.2.1) and Nagle's
+    /// algorithm. The congestion window has room for `congestion` bytes.
+    #[inline]
+    fn permitted(&self, congestion: u64) -> Option<(u64, bool)> {
+        if self.nxt >= self.last() {
+            return None;
+        }
+        let data = self.end - self.nxt.min(self.end);
+        let room = self.edge.saturating_sub(self.nxt);
+        if data == 0 {
+            return (room > 0).then_some((0, true));
+        }
+        // After a timeout, data that the peer has reported as received is not retransmitted.
+        let hole = if self.skips_reported_data() { self.scoreboard.next_start(self.nxt) } else { None };
+        let whole = hole.map_or(data, |start| data.min(start - self.nxt)).min(u64::from(self.mss));
+        let len = whole.min(room).min(congestion);
+        if len == 0 {
+            return None;
+        }
+        let idle = self.nxt == self.una;
+        let full = len == u64::from(self.mss) || (hole.is_some() && len == whole);
+        let all = len == data && (!self.nagle || idle || self.closing);
+        let much = len == room && 2 * room >= u64::from(self.offered_max) && (!self.nagle || idle);
+        // The FIN needs a position of its own in the peer's window.
+        (full || all || much).then(|| (len, self.is_last(self.nxt + len) && room > len))
+    }
+
+    /// Whether the data to send next follows a timeout, and what the peer has reported since is skipped. The rule of the pipe
+    /// uses the scoreboard in fast recovery alone and sends everything again.
+    fn skips_reported_data(&self) -> bool {
+        self.nxt < self.max && !self.scoreboard.is_empty() && self.sack_recovery != SackRecovery::Pipe
+    }
+
     // Inputs.
 
     /// Requests transmission, or retransmission, of the SYN.
@@ -335,7 +376,7 @@ impl<S: SendBuffer> Sender<S> {
 
     /// Whether a segment is a duplicate ACK (RFC 5681 section 2). The caller has checked the acknowledgement number,
     /// which is one of the five conditions.
-    pub(super) fn is_duplicate(&self, segment: &Segment) -> bool {
+    fn is_duplicate(&self, segment: &Segment) -> bool {
         self.nxt > self.una && segment.sequence_length() == 0 && segment.window == self.offered
     }
 
@@ -363,7 +404,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Duplicate ACKs have an earlier loss for their cause. 4.4BSD lets a segment out, and counts from the beginning.
-    pub(super) fn ignore_duplicates(&mut self) {
+    fn ignore_duplicates(&mut self) {
         if self.window_rules == WindowRules::Bsd {
             self.control.add_segment();
             self.duplicates = 0;
@@ -371,7 +412,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Whether duplicate ACKs now indicate a new loss, rather than the retransmissions of an earlier one.
-    pub(super) fn indicates_loss(&self) -> bool {
+    fn indicates_loss(&self) -> bool {
         let bsd = self.window_rules == WindowRules::Bsd;
         match self.recovery {
             Recovery::PartialAcks if bsd => self.una >= self.recover,
@@ -385,7 +426,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Starts a fast retransmit of the first unacknowledged segment.
-    pub(super) fn retransmit_fast(&mut self, statistics: &mut Statistics) {
+    fn retransmit_fast(&mut self, statistics: &mut Statistics) {
         // RFC 5681 section 3.2 step 2: the data released by Limited Transmit does not count.
         let flight = self.lost_window(self.flight().saturating_sub(self.limited as u32));
         self.control.enter_recovery(flight, self.duplicates);
@@ -415,7 +456,7 @@ impl<S: SendBuffer> Sender<S> {
         cwnd.min(self.offered) / pair * pair
     }
 
-    pub(super) fn acknowledge_new(
+    fn acknowledge_new(
         &mut self,
         ack: u64,
         segment: &Segment,

@@ -9,15 +9,15 @@
 
 use airwatt_base::{Instant, Seq};
 
-use super::buffer::SendBuffer;
-use super::config::{SackRecovery, WindowRules};
-use super::sack::Turn;
-use super::segment::Segment;
-use super::sender::{FIRST, Sender, UndoState};
-use super::statistics::Statistics;
-use super::timer::{TcpTimer, Timers};
+use super::{FIRST, Sender, UndoState};
 use crate::cc::Recovery;
 use crate::reliability::ByteRange;
+use crate::tcp::buffer::SendBuffer;
+use crate::tcp::config::{SackRecovery, WindowRules};
+use crate::tcp::sack::Turn;
+use crate::tcp::segment::Segment;
+use crate::tcp::statistics::Statistics;
+use crate::tcp::timer::{TcpTimer, Timers};
 
 impl<S: SendBuffer> Sender<S> {
     /// Processes an acceptable acknowledgement up to `ack` (RFC 6675 section 5). It is not inlined, to keep the other
@@ -101,7 +101,7 @@ impl<S: SendBuffer> Sender<S> {
     }
 
     /// Bytes in flight by the scoreboard during recovery; otherwise `None`.
-    pub(super) fn pipe(&self) -> Option<u64> {
+    pub(in crate::tcp) fn pipe(&self) -> Option<u64> {
         (self.recovering && self.recovery == Recovery::Scoreboard).then_some(self.scoreboard.pipe)
     }
 
@@ -239,12 +239,6 @@ impl<S: SendBuffer> Sender<S> {
         let len = end.saturating_sub(hole.start);
         self.note_retransmission(hole.start, len);
         (hole.start, len, self.is_last(end.max(hole.start)))
-    }
-
-    /// Whether the data to send next follows a timeout, and what the peer has reported since is skipped. The rule of the pipe
-    /// uses the scoreboard in fast recovery alone and sends everything again.
-    pub(super) fn skips_reported_data(&self) -> bool {
-        self.nxt < self.max && !self.scoreboard.is_empty() && self.sack_recovery != SackRecovery::Pipe
     }
 
     /// After a timeout, skips the data that the peer has reported since.

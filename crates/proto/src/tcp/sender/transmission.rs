@@ -64,38 +64,6 @@ impl<S: SendBuffer> Sender<S> {
         edge.saturating_sub(self.nxt)
     }
 
-    pub(in crate::tcp) fn is_last(&self, position: u64) -> bool {
-        self.closing && position == self.end
-    }
-
-    /// Returns how many bytes of new data may be sent now, and whether the FIN is included; `None` if nothing may be
-    /// sent. Implements sender-side avoidance of the silly window syndrome (RFC 9293 section 3.8.6.2.1) and Nagle's
-    /// algorithm. The congestion window has room for `congestion` bytes.
-    #[inline]
-    pub(in crate::tcp) fn permitted(&self, congestion: u64) -> Option<(u64, bool)> {
-        if self.nxt >= self.last() {
-            return None;
-        }
-        let data = self.end - self.nxt.min(self.end);
-        let room = self.edge.saturating_sub(self.nxt);
-        if data == 0 {
-            return (room > 0).then_some((0, true));
-        }
-        // After a timeout, data that the peer has reported as received is not retransmitted.
-        let hole = if self.skips_reported_data() { self.scoreboard.next_start(self.nxt) } else { None };
-        let whole = hole.map_or(data, |start| data.min(start - self.nxt)).min(u64::from(self.mss));
-        let len = whole.min(room).min(congestion);
-        if len == 0 {
-            return None;
-        }
-        let idle = self.nxt == self.una;
-        let full = len == u64::from(self.mss) || (hole.is_some() && len == whole);
-        let all = len == data && (!self.nagle || idle || self.closing);
-        let much = len == room && 2 * room >= u64::from(self.offered_max) && (!self.nagle || idle);
-        // The FIN needs a position of its own in the peer's window.
-        (full || all || much).then(|| (len, self.is_last(self.nxt + len) && room > len))
-    }
-
     fn restart_if_idle(&mut self, now: Instant) {
         let Some(window) = self.restart_window.filter(|_| self.nxt == self.una) else { return };
         if self.last_sent.is_some_and(|last| now.saturating_since(last) > self.rtt.rto()) {
