@@ -6,11 +6,11 @@ use airwatt_linux::firewall::{self, FilterHook};
 
 use crate::output;
 
-/// What a filter that accepts a daemon's packets names: one of these.
+/// The names by which a rule that accepts a daemon's packets is recognized: it contains at least one of them, such as the number of a port.
 pub(crate) struct Known {
-    /// In rules and sets of nf_tables.
+    /// As bytes in rules and sets of nf_tables.
     pub(crate) bytes: Vec<Vec<u8>>,
-    /// In rules of the old iptables.
+    /// As text in rules of the legacy iptables.
     pub(crate) words: Vec<String>,
 }
 

@@ -102,7 +102,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a command of `station` is none whose options were refused, as those of `doctr --explain`.
+/// The error about a mistyped command of `station`, if its options were refused first: in `doctr --explain` the mistake is `doctr`, and
+/// `--explain` was refused only because `doctr` was taken for a file.
 fn mistyped_command() -> Option<clap::Error> {
     let matches = Arguments::command().ignore_errors(true).try_get_matches().ok()?;
     station::mistyped_in(matches.subcommand_matches("station")?)

@@ -47,7 +47,7 @@ mod tests;
 use rounds::{Gaps, Slept};
 
 choice! {
-    /// Counting of the round in which a loss is detected.
+    /// How often the round in which a loss is detected counts in the rounds of a period, and whether listening time may be negative.
     pub enum Accounting {
         /// The round counts once, and listening time is never negative.
         Repaired = "repaired",

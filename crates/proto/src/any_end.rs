@@ -1,4 +1,6 @@
-//! An end of any of the transports that there are, for those who decide at run time which one it is.
+//! An end of TCP, of E2TCP, or of E2TCP in TCP's segments, for callers that choose the transport at run time: the legs of gateways.
+//!
+//! Left out: the TCP of Linux hosts and QUIC, which no gateway relays.
 
 use airwatt_base::Instant;
 
@@ -7,7 +9,7 @@ use crate::gateway::Translated;
 use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 use crate::{e2tcp, tcp};
 
-/// An end of either transport.
+/// An end of one of the three.
 #[derive(Clone, Debug)]
 pub enum AnyEnd<S: SendBuffer = Lengths, R: ReceiveBuffer = Lengths> {
     /// TCP.

@@ -65,7 +65,8 @@ pub struct Row {
     pub model: Option<Modelled>,
     /// By simulation or replay.
     pub simulation: Option<Figures>,
-    /// Whether no setting gives it, on the platform of the radio's chip or on any: then it is no advice, however little it spends.
+    /// Whether no setting of the platform of the radio's chip, or of any platform, selects the candidate. It is then not advised, however little
+    /// energy it takes.
     pub is_out_of_reach: bool,
 }
 

@@ -256,7 +256,7 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
         100.0 * measured.ratio()
     );
     let Some(asleep) = asleep else { return format!("the device {mean}, and sleeps neither here nor there") };
-    // What takes less is no cause of a mean that is higher.
+    // A state can explain the difference of the means only if its charge differs in the same direction.
     let sign = measured.ratio().signum();
     let off = |state: &StateCharge| sign * (state.measured_c - state.predicted_c);
     let whole_c = measured.ratio().abs() * measured.states.iter().map(|state| state.predicted_c).sum::<f64>();

@@ -264,7 +264,7 @@ fn mistyped(file: Option<&Path>) -> Option<clap::Error> {
         .filter(|error| error.kind() == ErrorKind::InvalidSubcommand)
 }
 
-/// Why a word in the place of a command is none, if that is what is wrong with arguments that were refused for what follows it.
+/// The error about a mistyped command, if the refused arguments have a word in the place of one that is neither a command nor a file.
 pub(crate) fn mistyped_in(matches: &ArgMatches) -> Option<clap::Error> {
     let station = Station::from_arg_matches(matches).ok()?;
     mistyped(station.run.file.as_deref())

@@ -112,8 +112,8 @@ fn the_gain_decides_how_the_interval_settles() {
     assert!(unstable[20..].iter().any(|error| error.abs() > 1.0), "{unstable:?}");
 }
 
-/// s001.sec4.2.recovery, and what line 37 says of a fresh controller: gains of zero are not greater than zero, so only the
-/// `n_max`-th attempt is let in.
+/// s001.sec4.2.recovery, and line 37 of the paper's listing for a fresh controller: gains of zero are not greater than zero,
+/// so only the `n_max`-th attempt is let in.
 #[test]
 fn the_first_switch_to_active_mode_is_the_last_of_the_attempts() {
     for n_max in [1, 3, 8] {

@@ -341,7 +341,7 @@ struct Measuring {
 }
 
 impl Measuring {
-    /// Goes on; `small` is the flight from which on the time counts. Returns whether it is over.
+    /// Takes an acknowledgement. The time of the phase begins when the flight has fallen to `small` packets. Returns whether the phase is over.
     fn acknowledge(&mut self, ack: &Ack, small: u32, rounds: &mut Rounds) -> bool {
         match self.until {
             None if ack.flight <= small => {
