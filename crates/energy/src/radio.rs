@@ -140,6 +140,11 @@ pub struct Radio {
 }
 
 impl Radio {
+    /// What the chip takes asleep without wake-ups of its host.
+    pub const fn doze(&self) -> Power {
+        Power::from_nanowatts(self.sleep.as_nanowatts().saturating_sub(self.housekeeping.as_nanowatts()))
+    }
+
     /// The power in `state`.
     pub const fn power(&self, state: RadioState) -> Power {
         match state {

@@ -28,11 +28,6 @@ pub struct HostMode {
 }
 
 impl Radio {
-    /// What the chip takes asleep without wake-ups of its host.
-    pub const fn doze(&self) -> Power {
-        Power::from_nanowatts(self.sleep.as_nanowatts().saturating_sub(self.housekeeping.as_nanowatts()))
-    }
-
     /// The same radio with its host in another mode; `None` if there is no such mode.
     #[must_use]
     pub fn in_mode(mut self, id: &str) -> Option<Self> {

@@ -14,7 +14,7 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, ti
 
 use super::interface::{Purpose, ReceiveWindow, StationOutput, StationTimer, Uplink};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
-use super::{PowerSaveFrame, ServiceFlags, WakeFrame, WakeProposal};
+use super::{PowerSaveFrame, ServiceFlags, WakeAgreement, WakeFrame, WakeProposal};
 use negotiation::Negotiation;
 pub use scan::ScanConfig;
 use scan::Scans;
@@ -633,6 +633,11 @@ impl MacRadio {
         if self.backlog == 0 || held || self.announcing() {
             self.request(PowerSaveFrame::PmNull { pm: false }, reason);
         }
+    }
+
+    /// Keeps the periods of an agreement from now on. The access point may take information frames.
+    fn keep(&mut self, agreement: WakeAgreement, takes_information: bool) {
+        self.wakes = Some(WakePeriods::new(agreement, takes_information));
     }
 
     /// Stays awake, without a frame that says so.

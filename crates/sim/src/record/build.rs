@@ -10,9 +10,10 @@ use airwatt_models::max_throughput;
 use airwatt_proto::end::SenderCounts;
 use airwatt_proto::powersave::{StationCounts, StationId};
 
+use super::media::{air_of_cell, share_of};
 use crate::direction::Direction;
 use crate::engine::{Fingerprint, Fingerprints};
-use crate::media::cell::{Bss, CellConfig, CellMedium, CellTrace};
+use crate::media::cell::{Bss, CellConfig, CellTrace};
 use crate::media::{Medium, Pipe, PointToPointMedium, Wire};
 use crate::net::plan::{PlannedStation, StationPlan};
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan};
@@ -603,24 +604,6 @@ fn rate_of(bytes: u64, seconds: f64) -> f64 {
 
 fn measured_of<'a>((flow, record): (&'a FlowPlan, &'a FlowRecord)) -> Measured<'a> {
     Measured { path: &flow.path, meter: &record.meter }
-}
-
-pub(super) fn share_of(busy: Span, end: Instant) -> f64 {
-    if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() }
-}
-
-pub(super) fn air_of_cell(cell: &CellMedium, end: Instant) -> AirResult {
-    let statistics = cell.statistics();
-    AirResult {
-        airtime_utilization: share_of(cell.airborne(end), end),
-        frames: statistics.frames,
-        mpdus: statistics.mpdus,
-        retries: statistics.retries,
-        collisions: statistics.collisions,
-        ap_drops: statistics.ap_drops,
-        retry_limit_drops: statistics.given_up,
-        lifetime_drops: statistics.expired,
-    }
 }
 
 /// The counts of the hop, and the packets that were damaged.

@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use airwatt_base::Instant;
+use airwatt_base::{Instant, Span};
 use airwatt_dot11::AccessParameters;
 use airwatt_energy::{HostLedger, HostSeconds, Radio, RadioState};
 use airwatt_proto::powersave::StationId;
 
-use super::build::air_of_cell;
 use super::{
     AccessPointResult, AirResult, CategoryResult, CellSetting, HostResult, ImpairmentResult, LinkDirection,
     LinkResult, NamedCell, Setting, StationSetting,
 };
 use crate::engine::Fingerprint;
-use crate::media::cell::CellConfig;
 use crate::media::cell::access::category::{Category, CategoryCounts, DataAccess};
+use crate::media::cell::{CellConfig, CellMedium};
 use crate::media::{Medium, PipeStatistics};
 use crate::net::plan::CellPlan;
 use crate::net::{MediumKind, Network};
@@ -252,4 +251,22 @@ fn access_of(config: &CellConfig) -> [AccessParameters; 4] {
         let aifsn = u8::try_from(aifsn).unwrap_or(u8::MAX);
         AccessParameters { aifsn, cw_min: access.cw_min, cw_max: access.cw_max, txop }
     })
+}
+
+pub(super) fn share_of(busy: Span, end: Instant) -> f64 {
+    if end == Instant::ZERO { 0.0 } else { busy.as_secs_f64() / end.as_secs_f64() }
+}
+
+pub(super) fn air_of_cell(cell: &CellMedium, end: Instant) -> AirResult {
+    let statistics = cell.statistics();
+    AirResult {
+        airtime_utilization: share_of(cell.airborne(end), end),
+        frames: statistics.frames,
+        mpdus: statistics.mpdus,
+        retries: statistics.retries,
+        collisions: statistics.collisions,
+        ap_drops: statistics.ap_drops,
+        retry_limit_drops: statistics.given_up,
+        lifetime_drops: statistics.expired,
+    }
 }

@@ -6,6 +6,10 @@ use super::{Delivery, StationState};
 use crate::power_save::sequence::Counter;
 use airwatt_base::Instant;
 
+/// What a verdict about QoS data assumes.
+pub(super) const NO_NULL: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
+                       missed of a traffic identifier of which the capture has no frame";
+
 impl StationState {
     /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and so are all others of the station, as
     /// those of other traffic identifiers, by their frames before and after.

@@ -10,6 +10,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::StationState;
+use super::evidence::NO_NULL;
 use super::polls::announced_from;
 use super::stuck::may_have_waited;
 use crate::power_save::cell::{Cell, NOT_FREE};
@@ -29,10 +30,7 @@ const RESTARTED: &str = "the access point's clock began anew meanwhile, and with
 const COPY: &str = "the Retry bit of the response says that the monitor missed an earlier transmission of it";
 const UNHEARD: &str = "nobody acknowledged the frame before to the station, and the response may have been a retransmission of that, which leaves no gap";
 const JUMPED: &str = "by the beacons around it the clock of the capture jumped";
-/// What a verdict about QoS data assumes.
-pub(super) const NO_NULL: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
-                       missed of a traffic identifier of which the capture has no frame";
-/// What any other one does.
+/// What a verdict about other data assumes.
 const NOT_DISCARDED: &str =
     "the access point did not discard the frame, and buffer another one before the next beacon";
 

@@ -8,7 +8,7 @@
 
 use airwatt_base::{Instant, Span};
 
-use super::{ANNOUNCE_AGAIN, MacRadio, WakePeriods};
+use super::{ANNOUNCE_AGAIN, MacRadio};
 use crate::powersave::PowerSaveFrame;
 use crate::powersave::interface::StationTimer;
 use crate::powersave::wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, WakeProposal};
@@ -109,7 +109,7 @@ impl MacRadio {
             WakeAnswer::Accept(agreement) => {
                 self.negotiation.open = false;
                 self.negotiation.unserved = 0;
-                self.wakes = Some(WakePeriods::new(agreement, information));
+                self.keep(agreement, information);
                 Some(Some(agreement))
             }
             WakeAnswer::Alternate(request) | WakeAnswer::Dictate(request)
