@@ -80,7 +80,7 @@ impl ConnectionIdGenerator for Counted {
     }
 }
 
-/// One end of a QUIC connection.
+/// One end of a QUIC connection. It cannot be copied, since the state of the library cannot.
 pub struct QuicEnd {
     endpoint: Endpoint,
     client: ClientConfig,
@@ -97,13 +97,6 @@ pub struct QuicEnd {
     thinning: Option<Thinning>,
     outputs: VecDeque<QuicOutput>,
     due: Option<Instant>,
-}
-
-/// The library's state cannot be copied. Only replays of captures copy a network, and they have datagrams alone.
-impl Clone for QuicEnd {
-    fn clone(&self) -> Self {
-        panic!("an end of QUIC cannot be copied")
-    }
 }
 
 impl fmt::Debug for QuicEnd {

@@ -183,7 +183,7 @@ pub enum RunEnding {
 }
 
 /// All machines of one run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Network {
     pub(crate) plan: NetworkPlan,
     pub(crate) media: Vec<MediumEntry>,
@@ -315,6 +315,33 @@ impl Network {
         }
         self.now = end;
         ControlFlow::Continue(())
+    }
+
+    /// A copy of the network of a replay, whose sockets all have datagrams. No other can be copied, since an end of QUIC cannot, so that this is
+    /// not the method of `Clone`.
+    pub(crate) fn clone(&self) -> Self {
+        let copied = self.sockets.iter().map(|socket| socket.copy().expect("a replay has datagrams alone"));
+        Self {
+            plan: self.plan.clone(),
+            media: self.media.clone(),
+            applications: self.applications.clone(),
+            sockets: copied.collect(),
+            records: self.records.clone(),
+            windows: self.windows.clone(),
+            events: self.events,
+            print: self.print,
+            now: self.now,
+            store: self.store.clone(),
+            nodes: self.nodes.clone(),
+            interfaces: self.interfaces.clone(),
+            routes: self.routes.clone(),
+            programs: self.programs.clone(),
+            schedule: self.schedule.clone(),
+            sources: self.sources.clone(),
+            messages: self.messages.clone(),
+            deliveries: self.deliveries.clone(),
+            unfinished: self.unfinished,
+        }
     }
 
     /// Lets the packets of a replay that follow arrive earlier by `span`, and the run end as much earlier.

@@ -19,7 +19,7 @@ pub(crate) struct SocketAddress {
 }
 
 /// One end of a conversation.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) transport: SocketTransport,
     pub(crate) node: NodeId,
@@ -41,6 +41,14 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
+    /// A copy of a socket of datagrams; `None` for an end of a connection.
+    pub(crate) const fn copy(&self) -> Option<Self> {
+        match self.transport {
+            SocketTransport::Udp(udp) => Some(Self { transport: SocketTransport::Udp(udp), ..*self }),
+            _ => None,
+        }
+    }
+
     /// A packet of `bytes` bytes to the peer.
     pub(crate) const fn packet(&self, payload: Payload, bytes: u32, sent: airwatt_base::Instant) -> Packet {
         Packet {

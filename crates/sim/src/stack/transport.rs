@@ -13,7 +13,7 @@ use airwatt_proto::{e2tcp, tcp};
 use crate::packet::Payload;
 
 /// The transport of one socket.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum SocketTransport {
     /// An end of a TCP connection.
     Tcp(Box<tcp::Connection>),
