@@ -54,7 +54,7 @@ pub(crate) fn run(
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
     let mut running = Running::prepare(scenario, seed, &hosts, &options)?;
-    let live = Live::new(scenario, seed, options.trace);
+    let live = Live::new(scenario, seed, options.trace).map_err(EmulateError::Input)?;
     let mut events = EventLoop::new()?;
     for member in hosts.members() {
         events.add(&member.device, Token(place(member.host) as u64), Interest::Read)?;

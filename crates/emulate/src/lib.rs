@@ -116,7 +116,6 @@ pub fn emulate(
     options: Options,
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
-    scenario.has_own().map_err(EmulateError::Input)?;
     let hosts = hosts::Hosts::build(scenario)?;
     bridge::run(scenario, seed, hosts, options, report)
 }

@@ -32,6 +32,7 @@ pub enum OutsideHost {
 /// # Errors
 /// What of the scenario cannot be, in one line.
 pub fn stations_of(scenario: &Checked, seed: u64) -> Result<usize, String> {
+    scenario.has_own()?;
     let plan = NetworkPlan::new(scenario, seed);
     let mut nodes = vec![plan.server()];
     for station in &plan.stations {
@@ -60,7 +61,11 @@ pub struct Live {
 
 impl Live {
     /// The network at the beginning. With `trace` it keeps frames, queues, radio states and the bytes of all packets.
-    pub fn new(scenario: &Checked, seed: u64, trace: bool) -> Self {
+    ///
+    /// # Errors
+    /// One line about a mechanism from outside that the scenario names and that was not made.
+    pub fn new(scenario: &Checked, seed: u64, trace: bool) -> Result<Self, String> {
+        scenario.has_own()?;
         let mut plan = NetworkPlan::new(scenario, seed);
         let server = plan.server();
         let stations: Vec<NodeId> = plan.stations.iter().map(|station| station.node).collect();
@@ -72,7 +77,7 @@ impl Live {
         if trace {
             network.trace();
         }
-        Self { network, server, stations, scenario: Scenario::clone(scenario), seed }
+        Ok(Self { network, server, stations, scenario: Scenario::clone(scenario), seed })
     }
 
     /// The time at which the next machine is to be woken.
@@ -149,7 +154,19 @@ mod tests {
     fn live(scenario: &str, set: &[(&str, &str)]) -> Live {
         let set: Vec<(String, String)> =
             set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Live::new(&Scenario::load(scenario, &set).unwrap(), 1, false)
+        Live::new(&Scenario::load(scenario, &set).unwrap(), 1, false).unwrap()
+    }
+
+    #[test]
+    fn a_class_that_was_not_made_is_an_error() {
+        let file = std::env::temp_dir().join(format!("airwatt-live-{}.py", std::process::id()));
+        std::fs::write(&file, "class Nap: pass\n").unwrap();
+        let set = [("station.power_save.policy".to_owned(), format!("{}:Nap", file.display()))];
+        let scenario = Scenario::load("fast-dsl", &set).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let error = Live::new(&scenario, 1, false).err().unwrap();
+        assert!(error.contains("a class in Python runs in the simulator"), "{error}");
+        assert_eq!(stations_of(&scenario, 1), Err(error));
     }
 
     /// Everything that comes out within `time`, woken only when asked for.

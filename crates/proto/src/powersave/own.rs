@@ -82,6 +82,15 @@ impl OwnPolicy {
     }
 }
 
+/// Two are equal if they are the same one.
+impl PartialEq for OwnPolicy {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.make, &other.make)
+    }
+}
+
+impl Eq for OwnPolicy {}
+
 impl fmt::Debug for OwnPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnPolicy")

@@ -22,16 +22,16 @@ use super::lower_bound::policy_kinds;
 use super::transport::Transport;
 
 /// A mechanism from outside.
-pub trait OwnMechanism: Clone {
-    /// The listed ones of its kind.
+pub trait OwnMechanism: Clone + PartialEq {
+    /// The type of the listed mechanisms of its kind.
     type Listed: Copy + PartialEq;
-    /// The listed mechanism that takes its place until the class has been made.
+    /// The listed mechanism by which other keys are checked until the class has been made.
     const STAND_IN: Self::Listed;
 
     /// The name in results.
     fn name(&self) -> &str;
 
-    /// The listed one that needs the same.
+    /// The listed mechanism that needs the same of a station or a connection, by which other keys are checked.
     fn stand_in(&self) -> Self::Listed;
 }
 
@@ -78,11 +78,18 @@ pub struct MechanismChoice<M: OwnMechanism> {
     own: Option<Own<M>>,
 }
 
-/// What a name stands for is the same if its file is.
+/// Two that a name of the scenario stands for are equal if the name and the text of the file are; others are if they are the same one.
 impl<M: OwnMechanism> PartialEq for MechanismChoice<M> {
     fn eq(&self, other: &Self) -> bool {
-        let said = |choice: &Self| choice.own.as_ref().map(|own| (own.name.clone(), Arc::clone(&own.source)));
-        self.listed == other.listed && said(self) == said(other)
+        self.listed == other.listed
+            && match (&self.own, &other.own) {
+                (None, None) => true,
+                (Some(one), Some(two)) if one.source.is_none() => {
+                    two.source.is_none() && one.made == two.made
+                }
+                (Some(one), Some(two)) => one.name == two.name && one.source == two.source,
+                _ => false,
+            }
     }
 }
 
@@ -95,8 +102,8 @@ pub type TransportChoice = MechanismChoice<OwnCongestionControl>;
 #[derive(Clone, Debug)]
 struct Own<M> {
     name: String,
-    /// The text of its file.
-    source: Arc<str>,
+    /// The text of its file; `None` of one that was made before it was put in.
+    source: Option<Arc<str>>,
     /// What an error about it begins with: file, line and key, or the flag.
     place: String,
     made: Option<M>,
@@ -106,7 +113,7 @@ impl<M: OwnMechanism> MechanismChoice<M> {
     /// One from outside.
     pub fn own(made: M) -> Self {
         let (name, listed) = (made.name().to_owned(), made.stand_in());
-        let own = Own { place: name.clone(), name, source: "".into(), made: Some(made) };
+        let own = Own { place: name.clone(), name, source: None, made: Some(made) };
         Self { listed, own: Some(own) }
     }
 
@@ -133,7 +140,8 @@ impl<M: OwnMechanism> MechanismChoice<M> {
             }
             _ => name.to_owned(),
         };
-        let own = Own { name: name.to_owned(), source: source.into(), place: String::new(), made: None };
+        let own =
+            Own { name: name.to_owned(), source: Some(source.into()), place: String::new(), made: None };
         Ok(Self { listed: M::STAND_IN, own: Some(own) })
     }
 }
@@ -354,6 +362,28 @@ impl<M: OwnMechanism> MechanismChoice<M> {
     ) -> Option<OwnChoice<'a>> {
         let Self { listed, own } = self;
         let Own { name, source, place, made } = own.as_mut()?;
-        Some(OwnChoice { key, place, name, source: Arc::clone(source), kind: kind(made, listed) })
+        Some(OwnChoice {
+            key,
+            place,
+            name,
+            source: source.clone().unwrap_or_default(),
+            kind: kind(made, listed),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mechanisms_that_were_put_in_are_equal_if_they_are_the_same_one() {
+        let nap = || {
+            PolicyChoice::own(OwnPolicy::new("nap", Abilities::NONE, |_| unreachable!("no station has it")))
+        };
+        let (one, other) = (nap(), nap());
+        assert_eq!(one, one.clone());
+        assert_ne!(one, other);
+        assert_ne!(one, PolicyChoice::default());
     }
 }
