@@ -22,7 +22,7 @@ STATION = "02:00:00:00:00:02"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("findings")
-    for script in ("findings.py", "access_points.py"):
+    for script in ("findings.py", "access_points.py", "wake_times.py"):
         subprocess.run([sys.executable, "-B", ROOT / "captures" / script, folder], check=True)
     return folder
 

@@ -397,6 +397,9 @@ impl Decoder {
             Ok(Some(TwtAction::Information { flow, next_requested: false, next: None, .. })) => {
                 Some(SleepChange::TwtSuspended(flow))
             }
+            Ok(Some(TwtAction::Information { flow, next: Some((next_us, _)), .. })) => {
+                Some(SleepChange::TwtResumed(flow, next_us as u32))
+            }
             _ => WnmSleep::decode(frame).ok().flatten().map(SleepChange::Wnm),
         }
     }

@@ -191,6 +191,9 @@ pub enum SleepChange {
     TwtEnded(Option<u8>),
     /// One such agreement is suspended by an information frame, or all are.
     TwtSuspended(Option<u8>),
+    /// One such agreement goes on, or all do, with a service period whose start by the access point's clock has these low 32 bits, in
+    /// microseconds.
+    TwtResumed(Option<u8>, u32),
     /// The access point agrees to WNM sleep mode, or to its end.
     Wnm(WnmSleep),
     /// The frame is encrypted: it may be any of these.

@@ -69,6 +69,8 @@ pub(super) struct Cell {
     has_data: bool,
     /// Whether the access point has several links (802.11be).
     pub(super) is_multi_link: bool,
+    /// The first beacon after its clock went back, in the present segment.
+    pub(super) restarted_at: Option<Instant>,
     /// Whether its access point answers requests for target wake time.
     pub(super) is_twt_responder: bool,
     /// Whether its beacons announce broadcast target wake times.
@@ -113,6 +115,9 @@ impl Cell {
         let mark = (packet.at, packet.number);
         let verdict = |is_violated| if is_violated { Verdict::Violated } else { Verdict::Kept };
         let interval = beacon.interval;
+        if self.timestamps_us.last().is_some_and(|before| *before > beacon.timestamp_us) {
+            self.restarted_at = Some(packet.at);
+        }
         if interval != self.interval {
             self.judge_times(beacon.bssid, findings);
         }
@@ -576,6 +581,21 @@ impl Cell {
         }
         let due = last + self.interval * (since.saturating_since(last).whole(self.interval) + 1);
         due < until
+    }
+
+    /// The access point's clock at a time in microseconds, by the last beacon before it, which is not older than two beacon intervals.
+    pub(super) fn clock_us(&self, at: Instant) -> Option<u64> {
+        let end = self.place(|beacon| beacon <= at);
+        let last = end.checked_sub(1).filter(|last| *last >= self.segment_from)?;
+        let after = at.saturating_since(self.marks[last].0);
+        let is_near = after <= self.interval * 2;
+        is_near.then(|| self.timestamps_us[last].saturating_add(after.as_nanos() / 1_000))
+    }
+
+    /// The last beacon from the place `from` on with the TIM bit of `aid`.
+    pub(super) fn last_tim_since(&self, from: usize, aid: u16) -> Option<Mark> {
+        let last = *self.tim.get(&aid)?.last()? as usize;
+        (last >= from).then(|| self.marks[last])
     }
 
     /// The number of beacons from `from` on with the TIM bit of `aid`, and the first of them.

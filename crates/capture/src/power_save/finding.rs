@@ -53,6 +53,12 @@ pub enum FindingKind {
     BeaconLate,
     /// A beacon is missing between two that were captured.
     BeaconMissing,
+    /// The access point sent data outside the agreed service periods to a station that had not requested it.
+    SentOutsideWakeTime,
+    /// A station in power save sent outside the service periods that it has agreed on.
+    WokeOutsideWakeTime,
+    /// A station did not show in an announced service period that it was awake, though a frame was buffered.
+    AbsentAtWakeTime,
 }
 
 /// The fields of a result that follow from the kind of a finding.
@@ -131,7 +137,7 @@ const STATION: &str = "station";
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::SentToSleeper,
         Self::TimNeverSet,
         Self::TimStuck,
@@ -150,9 +156,12 @@ impl FindingKind {
         Self::DtimSkipped,
         Self::BeaconLate,
         Self::BeaconMissing,
+        Self::SentOutsideWakeTime,
+        Self::WokeOutsideWakeTime,
+        Self::AbsentAtWakeTime,
     ];
 
-    /// Name, clause of 802.11-2020, severity, and the device that causes it.
+    /// Name, clause of 802.11-2020 or 802.11ax-2021, severity, and the device that causes it.
     const fn rule(self) -> Rule {
         match self {
             Self::SentToSleeper => rule("sent-to-sleeping-station", "802.11-2020 11.2.3.6", "error", AP),
@@ -173,6 +182,9 @@ impl FindingKind {
             Self::DtimSkipped => rule("dtim-skipped", "802.11-2020 9.4.2.5.1", "error", AP),
             Self::BeaconLate => rule("beacon-late", "802.11-2020 11.1.3.2", "warning", AP),
             Self::BeaconMissing => rule("beacon-missing", "802.11-2020 11.1.3.2", "warning", AP),
+            Self::SentOutsideWakeTime => rule("twt-delivery-outside", "802.11ax-2021 26.8.2", "error", AP),
+            Self::WokeOutsideWakeTime => rule("twt-sent-outside", "802.11ax-2021 26.8.2", "note", STATION),
+            Self::AbsentAtWakeTime => rule("twt-absent", "802.11ax-2021 26.8.2", "warning", STATION),
         }
     }
 
@@ -201,28 +213,43 @@ impl FindingKind {
             Self::DtimSkipped => "a station that wakes up for DTIM beacons sleeps through this one",
             Self::BeaconLate => "the beacon comes at its target time",
             Self::BeaconMissing => "there is a beacon when the station has woken up for it",
+            Self::SentOutsideWakeTime => "the frame waits for the next service period",
+            Self::WokeOutsideWakeTime => "the frames wait for the next service period",
+            Self::AbsentAtWakeTime => "the station fetches the frame in the first of these periods",
         }
     }
 
     /// What decides about it.
     pub const fn needs(self) -> Needs {
         use FindingKind as Kind;
-        let aid =
-            matches!(self, Kind::TimNeverSet | Kind::TimStuck | Kind::LateFetch | Kind::PsPollUnanswered);
+        let aid = matches!(
+            self,
+            Kind::TimNeverSet
+                | Kind::TimStuck
+                | Kind::LateFetch
+                | Kind::PsPollUnanswered
+                | Kind::AbsentAtWakeTime
+        );
         let of_group = matches!(self, Kind::GroupNotAfterDtim | Kind::MoreDataMissing);
         let tim = aid || of_group || matches!(self, Kind::GroupNotSent | Kind::DtimSkipped);
         let beacons = match self {
             Kind::BeaconLate | Kind::BeaconMissing => ENOUGH_BEACONS as u32,
             Kind::TimMissing | Kind::UapsdNotGranted => 1,
-            _ if tim => 1,
+            _ if tim || self.is_of_wake_times() => 1,
             _ => 0,
         };
         let mode = of_group
+            || self.is_of_wake_times()
             || matches!(
                 self,
                 Kind::SentToSleeper | Kind::TimNeverSet | Kind::AwakeInPowerSave | Kind::PmFlapping
             );
         Needs { beacons, tim, aid, mode }
+    }
+
+    /// Whether it is about the service periods of individual target wake times.
+    pub const fn is_of_wake_times(self) -> bool {
+        matches!(self, Self::SentOutsideWakeTime | Self::WokeOutsideWakeTime | Self::AbsentAtWakeTime)
     }
 
     /// Whether it is about the answer to a PS-Poll.
@@ -270,11 +297,20 @@ impl FindingKind {
 
     /// Whether the frames show how late others were for it. A frame that a station slept through may be lost.
     pub const fn has_delay(self) -> bool {
-        use FindingKind::{GroupNotAfterDtim, MoreDataMissing, SentToSleeper, TimMissing, UapsdNotGranted};
-        !matches!(self, TimMissing | UapsdNotGranted | SentToSleeper | MoreDataMissing | GroupNotAfterDtim)
+        use FindingKind as Kind;
+        !matches!(
+            self,
+            Kind::TimMissing
+                | Kind::UapsdNotGranted
+                | Kind::SentToSleeper
+                | Kind::MoreDataMissing
+                | Kind::GroupNotAfterDtim
+                | Kind::SentOutsideWakeTime
+                | Kind::WokeOutsideWakeTime
+        )
     }
 
-    /// The clause of 802.11-2020 that has the rule.
+    /// The clause of 802.11-2020, or of 802.11ax-2021, that has the rule.
     pub const fn clause(self) -> &'static str {
         self.rule().clause
     }
@@ -477,6 +513,9 @@ impl Findings {
         for finding in self.by_kind.values_mut() {
             finding.occurrences[finding.in_order..].sort_by_key(|one| (one.at, one.packet));
             finding.in_order = finding.occurrences.len();
+        }
+        for agreements in self.agreements.values_mut() {
+            agreements.end_segment();
         }
         self.pauses.clear();
     }

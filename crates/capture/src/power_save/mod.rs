@@ -7,7 +7,8 @@
 //! if that follows from frames that were captured, and undecidable otherwise. That a frame was not sent follows from sequence
 //! numbers alone (`sequence`), and that one did not arrive earlier from what it answers (`requests`). `docs/findings.md` has a ladder for each kind.
 //!
-//! Where a station has agreed on other times at which it is awake (`agreements`), rules that depend on them are undecidable.
+//! Where a station has agreed on other times at which it is awake (`agreements`), rules that depend on its sleep are undecidable; of
+//! individual target wake times those about their service periods (`station/wake_times`) take their place.
 //!
 //! Left out: S-APSD, who joins a broadcast TWT (its schedules are listed), and stations of ad hoc networks.
 
@@ -35,7 +36,9 @@ pub(crate) use cell::GCR_CONCEALMENT;
 use observer::Observer;
 pub(crate) use observer::is_acknowledged;
 pub(crate) use times::NEVER;
-use times::{ENOUGH_BEACONS, FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
+use times::{
+    CLOCK_MARGIN, ENOUGH_BEACONS, FLAP_CHANGES, FLAP_INTERVAL, IN_FLIGHT, Mark, PROMPT, WAS_WAITING,
+};
 
 /// Follows the power save of all stations of a capture; empty for captures that are not of 802.11.
 ///

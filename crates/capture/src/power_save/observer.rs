@@ -180,6 +180,14 @@ impl Observer {
             {
                 cell.numbers.note_unseen(packet.at);
             }
+            let is_of_station = frame.transmitter.is_some() && frame.transmitter != frame.bssid;
+            if is_of_station
+                && !capture.wake_times.is_empty()
+                && matches!(Counter::of(frame), Some(Counter::Plain(_)))
+                && let Some(cell) = frame.bssid.and_then(|bssid| self.cells.get_mut(&bssid))
+            {
+                cell.numbers.note(frame, packet.at, false);
+            }
             if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
                 let is_unheard = self.hears_acks
                     && frame.control.kind.is_qos()
@@ -264,6 +272,7 @@ impl Observer {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
             state.ps_poll(packet, frame, acknowledged, findings);
+            self.in_wake_times(station, packet);
         } else if frame.listen_interval.is_some() {
             self.asks_to_associate(capture, packet, frame);
         } else if let Some(aid) = frame.aid {
@@ -278,6 +287,7 @@ impl Observer {
             state.count_air(frame, up);
             if up {
                 state.sent_by_station(packet, frame, acknowledged, findings);
+                self.in_wake_times(station, packet);
                 let is_first = !frame.control.retry;
                 self.requests.sent(
                     station,
@@ -295,6 +305,16 @@ impl Observer {
                 let state = self.stations.entry(station).or_default();
                 state.sent_to_station(&delivery, &mut self.findings);
             }
+        }
+    }
+
+    /// A frame of a station, with regard to the service periods that it has agreed on.
+    fn in_wake_times(&mut self, station: MacAddress, packet: &CapturedPacket) {
+        let state = self.stations.entry(station).or_default();
+        if let Some(cell) =
+            state.record.bssid.and_then(|bssid| self.cells.get(&bssid)).filter(|_| !packet.repeated)
+        {
+            state.sent_in_wake_times((packet.at, packet.number), cell, &mut self.findings);
         }
     }
 
@@ -386,11 +406,17 @@ impl Observer {
         if station.is_group() || accepts && !is_of_ap {
             return;
         }
+        let bssid = frame.bssid.unwrap_or(frame.receiver);
+        let clock_us = self.cells.get(&bssid).and_then(|cell| cell.clock_us(packet.at));
         let (state, findings) = self.station(capture, station, packet, frame);
         // The frames before the change are judged by the agreements that held then.
         state.judge_sleep(findings);
         state.has_unread_action |= change == SleepChange::Unreadable;
-        findings.agreements(station).change(change, (packet.at, packet.number), &capture.wake_times);
+        findings.agreements(station).change(
+            change,
+            ((packet.at, packet.number), clock_us),
+            &capture.wake_times,
+        );
     }
 
     /// An association response. An access point that announces U-APSD grants it to a station that requests it.

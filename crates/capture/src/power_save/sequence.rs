@@ -233,12 +233,7 @@ impl Numbers {
         if unseen.is_some_and(|at| at <= until) {
             return Err(Missing::Unseen);
         }
-        let shared = self.run(Counter::Shared(bssid), from, until);
-        let is_shared = |run: &Run| run.turns >= TURNS && !self.is_apart;
-        let plain = match shared.ok().filter(is_shared) {
-            Some(run) => Ok(run),
-            None => self.run(Counter::Plain(bssid), from, until),
-        };
+        let plain = self.plain(bssid, from, until);
         let plain = plain.map_err(|is_around| if is_around { Missing::Shared } else { Missing::NoShared })?;
         let mut complete = unseen.map_or(plain.until, |at| at.min(plain.until));
         for counter in counters {
@@ -248,6 +243,32 @@ impl Numbers {
             complete = complete.min(run.until);
         }
         Ok(complete)
+    }
+
+    /// The run of what the access point sends without a QoS counter, if it has a frame at `until` or after; otherwise whether the counter has
+    /// frames before and after.
+    fn plain(&self, bssid: MacAddress, from: Instant, until: Instant) -> Result<Run, bool> {
+        let shared = self.run(Counter::Shared(bssid), from, until);
+        let is_shared = |run: &Run| run.turns >= TURNS && !self.is_apart;
+        match shared.ok().filter(is_shared) {
+            Some(run) => Ok(run),
+            None => self.run(Counter::Plain(bssid), from, until),
+        }
+    }
+
+    /// Whether the monitor missed no management frame of an access point, or of a station, between two times; `None` if no frames before and
+    /// after show that.
+    pub(super) fn has_all_management(&self, mac: MacAddress, from: Instant, until: Instant) -> Option<bool> {
+        match self.plain(mac, from, until) {
+            Ok(_) => Some(true),
+            Err(true) => Some(false),
+            // A gap between frames that come after the beginning shows it as well.
+            Err(false) => {
+                let runs = self.runs.get(&Counter::Plain(mac)).map_or(&[][..], Vec::as_slice);
+                let later = &runs[runs.partition_point(|run| run.since <= from)..];
+                (later.len() > 1 && later[0].until < until).then_some(false)
+            }
+        }
     }
 
     /// Whether the monitor missed no frame of a counter between two times.

@@ -26,6 +26,7 @@ mod service;
 mod stuck;
 mod uplink;
 mod waits;
+mod wake_times;
 
 use awake::Stretch;
 use modes::Modes;
@@ -33,6 +34,7 @@ use pm_changes::PmChanges;
 use polls::Polls;
 use service::ServicePeriods;
 use uplink::Uplink;
+use wake_times::{Agreed, Periods};
 
 /// Time by which a beacon and the frames after it may be late, so that a station is not.
 const LATE: Span = Span::from_millis(20);
@@ -64,6 +66,8 @@ struct Stuck {
 struct Suspect {
     mark: Mark,
     asleep: Span,
+    /// Which rule it is about, by the station's agreements.
+    agreed: Agreed,
     sequence_control: Option<u16>,
     /// Whether a frame may have been announced: a request of the station leaves no gap in any numbers if it is missed.
     may_have_asked: bool,
@@ -201,6 +205,8 @@ pub(super) struct StationState {
     pm_changes: PmChanges,
     /// The frames that show that it is awake in power save.
     stretch: Stretch,
+    /// What it exchanged lately, with regard to its agreed service periods.
+    periods: Periods,
 }
 
 impl StationState {
@@ -235,6 +241,9 @@ impl StationState {
         if self.is_asleep()
             && let Some(beacon) = first
         {
+            if let Some(last) = cell.last_tim_since(from, aid) {
+                self.was_absent((beacon, last), cell, findings);
+            }
             let (due, interval) = (cell.due(beacon), cell.interval);
             let requested = self.outstanding();
             self.announced.get_or_insert(Announcement { beacon, due, interval, requested });
@@ -518,7 +527,8 @@ impl StationState {
 
     pub(super) fn sent_to_station(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let (mark, frame) = (delivery.mark(), delivery.frame);
-        if frame.eosp {
+        // It also ends service periods of target wake time.
+        if frame.eosp && findings.agreements(self.record.mac).wake_times_since().is_none() {
             self.record.uapsd = Some(true);
         }
         if delivery.acknowledged == Some(true) {
@@ -555,6 +565,7 @@ impl StationState {
         // A QoS Null with EOSP ends a service period in which nothing was sent: the station sleeps until a beacon announces a frame.
         if frame.eosp && !frame.control.kind.has_payload() {
             self.announced = None;
+            self.ends_wake_time(delivery, findings);
         }
         if let (Some(Request { mark: poll, .. }), true) =
             (self.polls.request, frame.control.kind.has_payload())

@@ -152,6 +152,10 @@ fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Op
 /// Names what a rule needs and the capture does not have of this station; `None` if it has it all.
 fn lacks_of(kind: FindingKind, capture: &Capture, record: &StationRecord) -> Option<String> {
     let (needs, mac) = (kind.needs(), record.mac);
+    // Of a station without one nothing is to be decided.
+    if kind.is_of_wake_times() && capture.wake_times.is_empty() {
+        return None;
+    }
     let Some(bssid) = record.bssid else {
         return Some(format!("no frame shows the access point of {mac}"));
     };

@@ -10,3 +10,4 @@ mod own;
 mod real;
 mod several;
 mod verdicts;
+mod wake_times;

@@ -10,13 +10,13 @@ use airwatt_capture::Capture;
 use airwatt_capture::power_save::{FindingKind, Verdict, observe};
 use airwatt_sim::media::cell::frame::{CellFrameKind, Node, TracedFrame};
 use airwatt_sim::record::RunTrace;
-use airwatt_sim::scenario::Scenario;
+use airwatt_sim::scenario::{Checked, Scenario};
 use airwatt_sim::{RunOptions, run};
 
-const MUTANTS: u64 = 120;
+pub(crate) const MUTANTS: u64 = 120;
 
 /// Scenario, policy, and what else is set.
-type Setting = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+pub(crate) type Setting = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const RUNS: [Setting; 6] = [
     ("web", "psm-legacy", &[]),
@@ -27,21 +27,24 @@ const RUNS: [Setting; 6] = [
     ("ten-stations", "psm-legacy", &[("station.count", "3")]),
 ];
 
-fn traced((name, policy, set): Setting) -> RunTrace {
+pub(crate) fn traced((name, policy, set): Setting) -> RunTrace {
     let keys = [("policy", policy), ("duration", "8s")];
     let keys: Vec<(String, String)> =
         keys.iter().chain(set).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let scenario = Scenario::load(name, &keys).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let mut go_on = |_| ControlFlow::Continue(());
-    run(&scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap().trace.unwrap()
+    traced_run(&Scenario::load(name, &keys).unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
-fn captured(trace: &RunTrace) -> Capture {
+pub(crate) fn traced_run(scenario: &Checked) -> RunTrace {
+    let mut go_on = |_| ControlFlow::Continue(());
+    run(scenario, 1, &mut RunOptions { trace: true, on_progress: &mut go_on }).unwrap().trace.unwrap()
+}
+
+pub(crate) fn captured(trace: &RunTrace) -> Capture {
     captured_by(trace, |at_ns| at_ns)
 }
 
 /// The capture of a monitor with a clock of its own, which shows `clock` of the true time in nanoseconds.
-fn captured_by(trace: &RunTrace, clock: impl Fn(u64) -> u64) -> Capture {
+pub(crate) fn captured_by(trace: &RunTrace, clock: impl Fn(u64) -> u64) -> Capture {
     const ENHANCED_PACKET: u32 = 6;
     let mut bytes = Vec::new();
     trace.write_pcapng(&mut bytes).unwrap();
@@ -61,7 +64,7 @@ fn captured_by(trace: &RunTrace, clock: impl Fn(u64) -> u64) -> Capture {
 }
 
 /// A clock that drifts by up to 0.1 %, as none does, and in some mutants is set at a time: back by two seconds, or ahead by 0.7.
-fn clock_of(number: u64) -> impl Fn(u64) -> u64 {
+pub(crate) fn clock_of(number: u64) -> impl Fn(u64) -> u64 {
     let drift = [0.0, 50e-6, -200e-6, 1e-3][(number % 4) as usize];
     let set_at = RandomStream::new(number, "clock").unit() * 8e9;
     let (is_set_back, is_set_ahead) = (number % 5 == 4, number.is_multiple_of(5) && number % 2 == 1);
@@ -76,7 +79,7 @@ fn clock_of(number: u64) -> impl Fn(u64) -> u64 {
 }
 
 /// The occurrences that a capture's verdicts call violated, by kind and time.
-fn violated(capture: &Capture) -> Vec<(FindingKind, Instant)> {
+pub(crate) fn violated(capture: &Capture) -> Vec<(FindingKind, Instant)> {
     let mut list = Vec::new();
     for finding in observe(capture).findings {
         let of_finding = finding.occurrences.iter().filter(|one| one.verdict == Verdict::Violated);
@@ -91,7 +94,7 @@ const fn is_of_station(kind: FindingKind) -> bool {
 }
 
 /// What a monitor may have made of a run: it missed single frames or stretches, and began late. Returns the time of its beginning.
-fn mutate(trace: &RunTrace, number: u64) -> (RunTrace, Span) {
+pub(crate) fn mutate(trace: &RunTrace, number: u64) -> (RunTrace, Span) {
     let mut random = RandomStream::new(number, "mutant");
     let mut mutant = trace.clone();
     mutant.frames.sort_by_key(|frame| frame.start);

@@ -1,10 +1,11 @@
 //! What a frame for a station in power save says: whether it was announced, requested and in time.
 
 use super::promises::TAKEN;
+use super::wake_times::Agreed;
 use super::{Delivery, StationState, Suspect};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
-use crate::power_save::finding::{FindingKind, Findings, Verdict, find, seconds};
+use crate::power_save::finding::{FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::{IN_FLIGHT, Mark, PROMPT, WAS_WAITING};
 use airwatt_base::Instant;
 
@@ -61,8 +62,9 @@ impl StationState {
         let asleep = mark.0.saturating_since(since);
         // What is in its hardware waits for the channel.
         let could_send = findings.pauses.between(self.record.bssid, since, mark.0);
+        let Some(agreed) = self.sent_to_wake_times(delivery, allowed, findings) else { return };
         if allowed {
-            let key = (FindingKind::SentToSleeper, Verdict::Kept, self.record.mac);
+            let key = (agreed.kind, Verdict::Kept, self.record.mac);
             find(findings, key, mark, &[mark.1], || "the station had requested it".to_owned());
         }
         // No number shows that a PS-Poll was missed: a station has no reason for one if nothing was announced.
@@ -75,6 +77,7 @@ impl StationState {
             self.suspects.push(Suspect {
                 mark,
                 asleep,
+                agreed,
                 sequence_control: delivery.frame.sequence_control,
                 may_have_asked: !nothing || self.was_unseen_since(since),
                 is_copy: delivery.is_copy(),
@@ -148,15 +151,26 @@ impl StationState {
                 }
                 (Some(_), Some(_)) => (Verdict::Violated, "no transmission was acknowledged"),
             };
+            let Agreed { kind, set_up, doubt, assumption } = suspect.agreed;
+            let (verdict, why) = match doubt {
+                Some(doubt) if verdict == Verdict::Violated => (Verdict::Undecidable, doubt),
+                _ => (verdict, why),
+            };
             let mut deciding = asleep.map_or_else(Vec::new, |both| both.to_vec());
             deciding.push(suspect.mark.1);
             deciding.extend(suspect.beside.into_iter().flatten());
+            deciding.extend(set_up);
             deciding.sort_unstable();
             deciding.dedup();
-            let key = (FindingKind::SentToSleeper, verdict, self.record.mac);
-            find(findings, key, suspect.mark, &deciding, || {
-                format!("data {:.3} s after the station set PM = 1; {why}", suspect.asleep.as_secs_f64())
+            let found = find(findings, (kind, verdict, self.record.mac), suspect.mark, &deciding, || {
+                let since = suspect.asleep.as_secs_f64();
+                let outside = if set_up.is_some() { "outside the agreed service periods, " } else { "" };
+                let provided = provided(assumption.filter(|_| verdict == Verdict::Violated));
+                format!("data {outside}{since:.3} s after the station set PM = 1; {why}{provided}")
             });
+            if let Some(finding) = found {
+                finding.assume(assumption);
+            }
         }
     }
 
