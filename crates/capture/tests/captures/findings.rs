@@ -181,6 +181,23 @@ fn a_part_of_a_capture_accuses_nobody() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// A frame waits from the period at 766.8 ms, in which its station is absent, to the beacon at 1126.4 ms, 11 beacon intervals of 102.4 ms. Two frames
+/// of a station outside its periods, 2 ms apart, are one occurrence, and one wake-up.
+#[test]
+fn service_periods_cost_what_they_delay_and_wake() {
+    let cost = |name: &str, kind| {
+        let rule = finding(name, kind);
+        assert_eq!(rule.count(Verdict::Violated), 1, "{name}: {:?}", rule.occurrences);
+        rule.excess
+    };
+    let absent = cost("twt-absent-guilty", FindingKind::AbsentAtWakeTime);
+    let (delay, by_hand) = (absent.delay, Span::from_micros(11 * 102_400 - 766_800));
+    assert!(delay.abs_diff(by_hand) < Span::from_micros(10), "{delay}, by hand {by_hand}");
+    let outside = cost("twt-sent-outside-guilty", FindingKind::WokeOutsideWakeTime);
+    assert_eq!(outside.wake_ups, 1);
+    assert!(outside.awake.abs_diff(Span::from_millis(2)) < Span::from_micros(10), "{:?}", outside);
+}
+
 /// PS-Polls up to the next response are one occurrence, which waits from the first one on: for as long as beacons say that the frame is
 /// there, or until the response.
 #[test]

@@ -159,12 +159,13 @@ impl StationState {
             let mut deciding = asleep.map_or_else(Vec::new, |both| both.to_vec());
             deciding.push(suspect.mark.1);
             deciding.extend(suspect.beside.into_iter().flatten());
-            deciding.extend(set_up);
             deciding.sort_unstable();
             deciding.dedup();
             let found = find(findings, (kind, verdict, self.record.mac), suspect.mark, &deciding, || {
                 let since = suspect.asleep.as_secs_f64();
-                let outside = if set_up.is_some() { "outside the agreed service periods, " } else { "" };
+                let outside = set_up.map_or_else(String::new, |packet| {
+                    format!("outside the service periods of the agreement of packet {packet}, ")
+                });
                 let provided = provided(assumption.filter(|_| verdict == Verdict::Violated));
                 format!("data {outside}{since:.3} s after the station set PM = 1; {why}{provided}")
             });

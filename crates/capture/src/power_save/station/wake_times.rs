@@ -113,7 +113,7 @@ impl StationState {
         let (place, are_announced) = (agreements.place(at, cell.clock_us(at)), agreements.are_announced());
         let Some(place) = place.map(|place| self.periods.place(at, place)) else { return };
         let mut note = |kind, verdict, detail: &str| {
-            find(findings, (kind, verdict, mac), mark, &[set_up.1, mark.1], || detail.to_owned());
+            find(findings, (kind, verdict, mac), mark, &[mark.1], || detail.to_owned());
         };
         match place {
             Place::Inside(start) if self.periods.seen.replace(start) != Some(start) => {
@@ -142,7 +142,7 @@ impl StationState {
         let decided = self.doubt_of_agreements(set_up, mark.0, cell);
         self.periods.is_violated = decided.is_ok();
         let verdict = if decided.is_ok() { Verdict::Violated } else { Verdict::Undecidable };
-        let found = find(findings, (kind, verdict, mac), mark, &[set_up.1, mark.1], || {
+        let found = find(findings, (kind, verdict, mac), mark, &[mark.1], || {
             let why = match decided {
                 Ok(assumption) => provided(assumption),
                 Err(doubt) => format!("; {doubt}"),
@@ -171,7 +171,7 @@ impl StationState {
         let place = self.periods.place(mark.0, place);
         let kind = FindingKind::SentOutsideWakeTime;
         let mut note = |verdict, detail: &str| {
-            let deciding = [set_up.1, mark.1];
+            let deciding = [mark.1];
             find(findings, (kind, verdict, self.record.mac), mark, &deciding, || detail.to_owned());
         };
         match place {
@@ -234,7 +234,7 @@ impl StationState {
             self.doubt_of_agreements(set_up, last.0, cell).err().map(str::to_owned)
         };
         let verdict = if doubt.is_some() { Verdict::Undecidable } else { Verdict::Violated };
-        let deciding = [set_up.1, first.1, last.1];
+        let deciding = [first.1, last.1];
         let found = find(findings, (kind, verdict, mac), (from, first.1), &deciding, || {
             let periods = if count == 1 { "a period".to_owned() } else { format!("{count} periods") };
             let waited = seconds(last.0.saturating_since(from));
@@ -243,8 +243,9 @@ impl StationState {
                 None => provided(Some(ANSWERS)),
             };
             format!(
-                "beacons announced a frame before and after {periods}, in which the station sent nothing, so that the frame waited for \
-                 another {waited} at least{why}"
+                "beacons announced a frame before and after {periods} of the agreement of packet {}, in which the station sent nothing, so that the frame waited for \
+                 another {waited} at least{why}",
+                set_up.1
             )
         });
         if let Some(finding) = found {
