@@ -317,9 +317,8 @@ impl Network {
         ControlFlow::Continue(())
     }
 
-    /// A copy of the network of a replay, whose sockets all have datagrams. No other can be copied, since an end of QUIC cannot, so that this is
-    /// not the method of `Clone`.
-    pub(crate) fn clone(&self) -> Self {
+    /// A copy of the network of a replay, whose sockets all have datagrams. No other can be copied, since an end of QUIC cannot.
+    pub(crate) fn copy(&self) -> Self {
         let copied = self.sockets.iter().map(|socket| socket.copy().expect("a replay has datagrams alone"));
         Self {
             plan: self.plan.clone(),

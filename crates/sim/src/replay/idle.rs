@@ -115,11 +115,11 @@ impl IdleSkip {
     ) -> ControlFlow<()> {
         // The packets are not copied.
         let replay = std::mem::replace(network.replay(), Replay::new(Vec::new()));
-        let mut idle = network.clone();
+        let mut idle = network.copy();
         *network.replay() = replay;
         // The network has wake-ups for the replay's next packet; without packets they do nothing.
         idle.skip_idle(Span::ZERO);
-        let before = idle.clone().into_replayed();
+        let before = idle.copy().into_replayed();
         let window = self.cycle * WINDOW.covering(self.cycle).max(1);
         idle.run_until(idle.now + window, watch)?;
         let after = idle.into_replayed();

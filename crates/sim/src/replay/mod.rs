@@ -32,7 +32,8 @@ pub struct ReplayOptions {
 /// waiting then are neither in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
 ///
 /// # Errors
-/// [`RunError::Interrupted`] where `watch` says so, [`RunError::NotOneStation`] for another scenario.
+/// [`RunError::Interrupted`] where `watch` says so, [`RunError::NotOneStation`] for another scenario, and
+/// [`RunError::Mechanism`] where its policy is a class that was not made.
 pub fn replay(
     scenario: &Checked,
     seed: u64,
@@ -41,6 +42,7 @@ pub fn replay(
     options: ReplayOptions,
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Replayed, RunError> {
+    scenario.has_own().map_err(RunError::Mechanism)?;
     let mut plan = NetworkPlan::new(scenario, seed);
     if !add_replay(&mut plan, arrivals, duration) {
         return Err(RunError::NotOneStation(scenario.name.clone()));
