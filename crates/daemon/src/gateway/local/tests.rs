@@ -1,3 +1,5 @@
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+
 use super::*;
 
 #[test]
@@ -55,7 +57,9 @@ fn frames_are_whole_whatever_the_stream_takes() {
 /// Many programs may ask at once: those that have sent their lines get them read, also beside some that never send one.
 #[test]
 fn programs_that_have_asked_are_not_dropped_for_others() {
-    let path = std::env::temp_dir().join(format!("airwatt-local-{}.sock", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("airwatt-local-{}", std::process::id()));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    let path = folder.join("socket");
     let mut local = Local::bind(&path).unwrap();
     let events = airwatt_linux::event_loop::EventLoop::new().unwrap();
     let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(&path).unwrap()).collect();
@@ -70,4 +74,10 @@ fn programs_that_have_asked_are_not_dropped_for_others() {
     assert_eq!(asked.len(), asking.len());
     assert!(asked.iter().all(|(_, request)| request.is_ok()));
     assert_eq!(local.waiting.len(), silent.len());
+    drop(local);
+    // Somebody else could put a link in the place of the socket before it is opened to all.
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let error = Local::bind(&path).err().unwrap().to_string();
+    assert!(error.contains("that only its owner can write to") && !path.exists(), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
