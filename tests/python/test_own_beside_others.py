@@ -277,7 +277,8 @@ def test_an_interrupt_that_a_class_raises_comes_back_from_the_package():
         airwatt.run("fast-dsl", policy=Stops)
 
 
-def test_what_a_class_prints_is_no_part_of_a_document(folder, airwatt):
+def test_what_a_class_prints_is_no_part_of_a_document(folder, airwatt, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     (folder / "loud.py").write_text(
         "import airwatt\n"
         "print('loaded')\n"

@@ -244,7 +244,7 @@ pub(crate) fn print_unit(
 ) -> Result<(), Failure> {
     let file = file.canonicalize().map_err(|error| Failure::of_io(&file.display().to_string(), &error))?;
     let program = std::env::current_exe().map_err(|error| Failure::of_io("this program", &error))?;
-    let [program, file] = [program, file].map(|path| path.display().to_string());
+    let [program, file] = [program, file].map(|path| service::literal(&path.display().to_string()));
     let unit = Unit {
         description: &format!("airwatt {kind} {interface}"),
         manual: &format!("airwattd-{kind}"),
@@ -259,7 +259,9 @@ pub(crate) fn print_unit(
     let calls = ["SystemCallFilter=~@privileged @resources"];
     let folders = sockets.iter().flatten().filter_map(|path| path.parent());
     let writable: Vec<String> = folders
-        .map(|folder| format!("ReadWritePaths={}", service::quoted(&folder.display().to_string())))
+        .map(|folder| {
+            format!("ReadWritePaths={}", service::in_quotes(&service::literal(&folder.display().to_string())))
+        })
         .collect();
     let writable: Vec<&str> = writable.iter().map(String::as_str).collect();
     output::print(&unit.text_with(&[&calls[..], more, &writable].concat()));

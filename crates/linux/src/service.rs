@@ -35,7 +35,7 @@ pub struct Unit<'a> {
     pub description: &'a str,
     /// Its page of the manual, of section 8.
     pub manual: &'a str,
-    /// The command that runs it in the foreground, word for word.
+    /// The command that runs it in the foreground, word for word; of what is no specifier a [`literal`].
     pub start: &'a [&'a str],
     /// The command that undoes what a daemon has left that was killed with its guardian.
     pub restore: &'a [&'a str],
@@ -92,12 +92,17 @@ impl Unit<'_> {
 
 /// A command line of a unit (systemd.service(5), Command lines). Variables are not meant.
 fn command(words: &[&str]) -> String {
-    words.iter().map(|word| quoted(&word.replace('$', "$$"))).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| in_quotes(&word.replace('$', "$$"))).collect::<Vec<_>>().join(" ")
 }
 
-/// A word of a unit's setting that is taken as it stands: in quotes where it needs them, and without specifiers (systemd.syntax(7)).
-pub fn quoted(word: &str) -> String {
-    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n").replace('%', "%%");
+/// A text of which nothing is a specifier of a unit, as `%i` is.
+pub fn literal(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
+/// One word of a unit's setting, in quotes where it needs them (systemd.syntax(7), Quoting).
+pub fn in_quotes(word: &str) -> String {
+    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
     let is_plain = |letter: char| !letter.is_whitespace() && !matches!(letter, '"' | '\'' | '\\');
     if word.chars().all(is_plain) && !word.is_empty() { escaped } else { format!("\"{escaped}\"") }
 }

@@ -116,8 +116,8 @@ def main() -> None:
     """The process."""
     # An interrupt is for the parent, which ends this one; what raises `KeyboardInterrupt` here is a mechanism.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a mechanism prints goes to standard error.
-    with os.fdopen(os.dup(1), "w") as answers:
+    # What a mechanism prints goes to standard error, line by line: a signal ends the process, and what is in a buffer.
+    with os.fdopen(os.dup(1), "w") as answers, contextlib.redirect_stdout(sys.stderr):
         os.dup2(2, 1)
         for line in sys.stdin:
             name, text, key, seed, limit = json.loads(line)

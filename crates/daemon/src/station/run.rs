@@ -300,6 +300,7 @@ pub(super) fn unit(program: &str, options: &Interface) -> String {
     let interface = options.interface.as_ref();
     let of = interface.map_or_else(String::new, |name| format!(" of {name}"));
     let option = interface.map_or_else(Vec::new, |name| vec!["--interface", name]);
+    let program = &*service::literal(program);
     let unit = Unit {
         description: &format!("airwatt: Wi-Fi power save{of} that follows the traffic"),
         manual: "airwattd-station",

@@ -58,8 +58,9 @@ fn homes_are_hidden_unless_the_program_or_its_configuration_is_in_one() {
 #[test]
 fn a_path_stays_one_word_of_the_command() {
     let file = "/etc/air watt/100% \"$HOME\"\n.toml";
-    let text = Unit { start: &["/usr/bin/airwattd", "tunnel", "up", file], ..UNIT }.text_with(&[]);
-    let line = r#"ExecStart=/usr/bin/airwattd tunnel up "/etc/air watt/100%% \"$$HOME\"\n.toml""#;
+    let start = ["/usr/bin/airwattd@%i", "tunnel", "up", &literal(file)];
+    let text = Unit { start: &start, ..UNIT }.text_with(&[]);
+    let line = r#"ExecStart=/usr/bin/airwattd@%i tunnel up "/etc/air watt/100%% \"$$HOME\"\n.toml""#;
     assert!(text.lines().any(|found| found == line), "{text}");
 }
 
