@@ -129,6 +129,7 @@ def test_without_wifi_the_doctor_reports_on_the_host():
         assert (document["bpf"], document["missing_capability"]) == (None, "CAP_NET_RAW")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for /run/airwatt")
 def test_metrics_are_printed_for_a_collector_of_text_files():
     document = {"interface": "aw8", "power_save": True, "state": "acting", "counts": {"scans": 3}}
     with control_socket("aw8", {"status": document}):
@@ -291,6 +292,7 @@ def test_a_command_behind_an_option_is_no_file():
     assert done.stderr.endswith("hint: airwattd station off --interface aw9\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for /run/airwatt")
 def test_off_ends_the_daemon_also_if_it_cannot_be_remembered():
     """What stands for the daemon takes the command `stop`, and goes."""
     with control_socket("aw9", {"stop": {"stopping": True}}):
