@@ -185,7 +185,7 @@ const OWN: [(&str, &str); 4] = [
     ("station.power_save", "--policy, as in --policy timeout:timeout=30ms"),
     ("station.lower_bound", "--policy ideal"),
     ("station.count", "--station all for each station of the capture"),
-    ("station.hidden_from", "no option: a replay has one station"),
+    ("station.hidden_from", "a replay has one station"),
 ];
 
 /// Refuses keys without an effect: those outside of the tables of a replay, and those of which it has its own values.

@@ -39,7 +39,7 @@ pub enum Change {
         folder: String,
         /// The name of the setting of each.
         key: String,
-        /// The interfaces that have settings of their own, since they are there already or are made otherwise.
+        /// The interfaces that have a change of their own, or none: all that are there, and the one that the daemon makes.
         present: Vec<String>,
         /// What it was.
         before: String,
@@ -153,7 +153,7 @@ impl Change {
         match self {
             Self::Setting { name, before, after } => restore(name, before, after),
             Self::Inherited { folder, key, present, before, after } => {
-                // First, so that nobody begins with it any more.
+                // The default comes first, so that no interface begins with the other value meanwhile.
                 let restored = restore(&format!("{folder}/default/{key}"), before, after);
                 for name in interfaces(folder).iter().filter(|name| !present.contains(name)) {
                     let own = format!("{folder}/{name}/{key}");

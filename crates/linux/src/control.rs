@@ -105,8 +105,8 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
     }
 }
 
-/// As [`listen`], for users of every kind. Nobody else may write to the folder of the socket: he could put another file in its place before
-/// that is opened to all.
+/// As [`listen`], with a socket that every user may connect to. Nobody else may write to its folder, since another file could be put in its
+/// place before the mode is set.
 ///
 /// # Errors
 /// As [`listen`], or if the folder is missing or somebody else may write to it.

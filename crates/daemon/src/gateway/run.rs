@@ -154,7 +154,7 @@ fn serve(
     let GatewayHost { config, parts, .. } = &host;
     tails::finish(&config.interface, tails::left(own), Vec::new(), own, config.gateway.drain, &parts.packets);
     host.parts.services.end()?;
-    info!(wakeups = events.wakeups(), "gateway ends");
+    info!(event_loop_waits = events.wakeups(), "gateway ends");
     Ok(())
 }
 

@@ -121,7 +121,7 @@ fn serve(
     info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;
     host.parts.services.end()?;
-    info!(wakeups = events.wakeups(), "tunnel ends");
+    info!(event_loop_waits = events.wakeups(), "tunnel ends");
     Ok(())
 }
 
