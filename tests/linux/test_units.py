@@ -93,7 +93,9 @@ class Machine:
 
     def run(self, *command: object, check: bool = True) -> str:
         """Returns what a command in the machine prints."""
-        words = ("nsenter", f"--target={self.init}", "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup")
+        # Its root as well: that of its mount namespace may be the kernel's first file system, as in a virtual machine.
+        kinds = ("--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup")
+        words = ("nsenter", f"--target={self.init}", *kinds, "--root", "--wd")
         done = call(*words, "env", "-i", PATH, *command, check=check, timeout=60 * SLOWER)
         return done.stdout
 
