@@ -87,6 +87,16 @@ def numbers(values: Any, kind: str = "<i8") -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [None, pa.py_buffer(array)])
 
 
+def labelled(column: Any) -> tuple[NDArray[Any], list[Any]]:
+    """The values of a column as indices into a list of the different ones."""
+    import numpy as np
+    import pyarrow as pa
+
+    whole = column.combine_chunks()
+    whole = whole if isinstance(whole, pa.DictionaryArray) else whole.dictionary_encode()
+    return np.asarray(whole.indices, dtype=np.int64), whole.dictionary.to_pylist()
+
+
 def texts(values: Sequence[str | None]) -> pa.Array:
     """Gives texts as an Arrow array."""
     import numpy as np

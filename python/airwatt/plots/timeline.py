@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from airwatt._documents import RunResult
 from airwatt.plots import style
+from airwatt.timelines import labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,12 +190,10 @@ def _by(
 
 
 def _values(column: "pa.ChunkedArray") -> NDArray[Any]:
-    """The values of a column. Texts of a dictionary are shared: one of its own for each of millions takes gigabytes."""
-    whole: Any = column.combine_chunks()
-    if not hasattr(whole, "indices"):
-        return np.asarray(whole)
-    texts: NDArray[Any] = np.asarray(whole.dictionary.to_pylist(), dtype=object)[np.asarray(whole.indices)]
-    return texts
+    """The values of a column, each text once: one of its own for each of millions takes gigabytes."""
+    indices, different = labelled(column)
+    values: NDArray[Any] = np.asarray(different, dtype=object)[indices]
+    return values
 
 
 def _seconds(table: "pa.Table") -> Numbers:

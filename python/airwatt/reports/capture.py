@@ -15,6 +15,7 @@ from airwatt.reports.numbers import exactly
 from airwatt.reports.pack import Array, Pack
 from airwatt.reports.study import Choice, Column, Study, Table
 from airwatt.things import finding_name
+from airwatt.timelines import labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,7 +154,7 @@ def _timeline(document: Mapping[str, Any], traces: Mapping[str, pa.Table], pack:
     ends = [int(part.max()) for part in times.values() if len(part)] or [1]
     end = max([*ends, *(times["radio_states"] + duration).tolist()[-1:], 1])
     lanes = [*_mark_lanes(traces, times, pack), *_station_lanes(document, traces, times, pack)]
-    policy, policies = timeline.labelled(states["policy"])
+    policy, policies = labelled(states["policy"])
     code = timeline.coded(states["state"], timeline.state_code)
     share = max(1, points // max(1, len(policies)))
     for index, name in enumerate(policies):
@@ -206,7 +207,7 @@ def _mark_lanes(traces: Mapping[str, pa.Table], times: Mapping[str, Array], pack
         )
     findings = traces["findings"]
     if len(findings):
-        code, kinds = timeline.labelled(findings["kind"])
+        code, kinds = labelled(findings["kind"])
         colours = [f"series-{(7 + index) % 10}" for index in range(len(kinds))]
         lanes.append(_marks("findings", times["findings"], code, kinds, colours, pack))
     return lanes
@@ -232,7 +233,7 @@ def _station_lanes(
 ) -> list[dict[str, Any]]:
     """The mode that each station announced and its frames as captured, the station in question first."""
     modes, frames = traces["modes"], traces.get("frames")
-    of_mode, stations = timeline.labelled(modes["station"])
+    of_mode, stations = labelled(modes["station"])
     asleep = np.asarray(modes["in_power_save"]).astype(np.uint8)
     order = sorted(range(len(stations)), key=lambda index: stations[index] != document["station"])
     lanes = []
@@ -241,7 +242,7 @@ def _station_lanes(
         mode = of_mode == index
         lanes += _spans(f"{name}: mode as captured", modes, times["modes"], mode, asleep, _MODES, pack)
         if frames is not None:
-            of_frame, named = timeline.labelled(frames["station"])
+            of_frame, named = labelled(frames["station"])
             own = of_frame == (named.index(name) if name in named else -1)
             lanes += _spans(f"{name}: frames as captured", frames, times["frames"], own, _kinds(frames), _FRAMES, pack)
     return lanes
@@ -252,7 +253,7 @@ _MODES = (("active", "state-listen"), ("power save", "state-sleep"))
 
 def _kinds(frames: pa.Table) -> Array:
     up = np.asarray(frames["up"]).astype(bool)
-    kind, kinds = timeline.labelled(frames["kind"])
+    kind, kinds = labelled(frames["kind"])
     special = {"null": 2, "ps-poll": 3}
     code = np.array([special.get(name, -1) for name in kinds] or [-1])[kind]
     code = np.where(code >= 0, code, np.where(up, 0, 1))

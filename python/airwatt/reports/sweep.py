@@ -27,10 +27,11 @@ from airwatt.reports import answers, numbers
 from airwatt.reports.matched import Sample, in_all
 from airwatt.reports.pack import Array, Pack
 from airwatt.reports.study import Choice, Column, Study, Table
-from airwatt.reports.timeline import STATES, labelled
+from airwatt.reports.timeline import STATES
 from airwatt.statistics import Estimate, t_quantile_975
 from airwatt.sweeps.plan import SUFFIXES
 from airwatt.tables import percent
+from airwatt.timelines import labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airwatt.reports.pack import Array, Pack
+from airwatt.timelines import labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -348,19 +349,11 @@ def _columns(table: pa.Table, names: Sequence[str]) -> dict[str, Array]:
     return {name: np.asarray(table[name]) for name in names}
 
 
-def labelled(column: Any) -> tuple[Array, list[Any]]:
-    """The values of a column as indices into a list of the different ones."""
-    import pyarrow as pa
-
-    whole = column.combine_chunks()
-    whole = whole if isinstance(whole, pa.DictionaryArray) else whole.dictionary_encode()
-    return np.asarray(whole.indices, dtype=np.int64), whole.dictionary.to_pylist()
-
-
 def coded(column: Any, code: Callable[[Any], int]) -> Array:
     """The number of each value, which is asked for once for each different one."""
     indices, labels = labelled(column)
-    return np.array([code(label) for label in labels] or [0])[indices]
+    codes: Array = np.array([code(label) for label in labels] or [0])[indices]
+    return codes
 
 
 def _windows(table: pa.Table, names: Names) -> dict[str, tuple[Array, Array]]:
