@@ -299,17 +299,23 @@ fn lifetimes(wifi: &Wifi) -> Outcome {
 
 fn aggregation(wifi: &Wifi) -> Outcome {
     let Some(aggregation) = wifi.aggregation else { return Ok(()) };
-    let Aggregation { mpdus, bytes, time, amsdu, retry_limit, .. } = aggregation;
+    let Aggregation { mpdus, bytes, time, amsdu, retry_limit, start_spacing, .. } = aggregation;
     let format = wifi.vector().format();
     if wifi.standard.modes().is_none() && mpdus != Some(1) {
         let allowed = format!("1 with {}, which has no A-MPDUs", wifi.standard.name());
         let given = mpdus.map_or_else(|| "none".to_owned(), |mpdus| mpdus.to_string());
         return Err(SettingError::out_of_range("mpdus", given, allowed));
     }
-    in_range("mpdus", mpdus.unwrap_or(1), 1, max_window(format))?;
+    let window = max_window(format);
+    if let Some(mpdus) = mpdus.filter(|mpdus| window == 256 && *mpdus > window) {
+        let allowed = "1 to 256 (windows of 1024 frames, as 802.11be has them, are not simulated)";
+        return Err(SettingError::out_of_range("mpdus", mpdus, allowed));
+    }
+    in_range("mpdus", mpdus.unwrap_or(1), 1, window)?;
     let most = Size::from_bytes(max_ampdu_bytes(format).into());
     in_range("bytes", bytes.unwrap_or(most), Size::from_bytes(1), most)?;
     in_range("retry_limit", retry_limit.unwrap_or(0), 0, 255)?;
+    in_range("start_spacing", start_spacing, Span::ZERO, Span::from_micros(16))?;
     if let Some(bytes) = amsdu {
         if wifi.standard.modes().is_none() {
             return Err(SettingError::no_effect("amsdu", wifi.standard.name(), "802.11n, ac and ax"));

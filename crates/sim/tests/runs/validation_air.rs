@@ -281,6 +281,37 @@ fn shared_frames_carry_what_the_closed_form_says() {
     assert!(worst < 0.5, "{table}");
 }
 
+/// HE80 MCS 11 with two streams has 1,201 Mbit/s: frames of 1,538 bytes with their delimiters take 1,544 bytes each, more than 8 us are (1,204 in whole
+/// delimiters), and 16 us are 2,404.
+#[test]
+fn frames_are_as_far_apart_as_their_receiver_asks() {
+    let jobs = [("0us", 1_544), ("8us", 1_544), ("16us", 2_404)];
+    let runs = in_parallel(&jobs, |(spacing, _)| {
+        let set = [
+            ("station.0.count", "1"),
+            ("wifi.standard", "802.11ax"),
+            ("wifi.mode", "HE80 MCS 11 x2"),
+            ("wifi.control_rate", "24Mbps"),
+            ("wifi.aifsn", "3"),
+            ("wifi.aggregation.mpdus", "64"),
+            ("wifi.aggregation.start_spacing", spacing),
+            ("duration", "2s"),
+            NO_BEACONS,
+        ];
+        simulate(&scenario("saturation", &set), 1).result.flows[0].goodput_bps * per_payload(1_500.0)
+    });
+    for ((spacing, apart), simulated) in jobs.into_iter().zip(runs) {
+        let vector = "HE80 MCS 11 x2".parse::<TxVector>().unwrap();
+        let timing = Standard::Ax.timing();
+        let times = vector.frame_time(Standard::Ax.band(), 63 * apart + 1_542)
+            + frame(Standard::Ax, rate("24Mbps"), 32);
+        let backoff = Span::from_nanos(timing.slot.as_nanos() * 15 / 2);
+        let cycle = timing.sifs * 2 + timing.slot * 3 + backoff + times;
+        let form = f64::from(64 * IP_BYTES * 8) / cycle.as_secs_f64();
+        assert!(difference(simulated, form).abs() < 0.005, "{spacing}: {simulated} for {form}");
+    }
+}
+
 /// Frames sent and delivered by an aggregate, in the mean of 40,000: the oldest that are missing, then new ones, at most `most` and
 /// within a window of 64 from the oldest. Each is lost with probability `loss`; responses are not.
 fn selective_repeat(most: usize, loss: f64) -> [f64; 2] {

@@ -19,12 +19,12 @@
 //! in carrier sense, and energy detection of frames whose preamble was missed (they count as busy up to their end).
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::Layout;
 use airwatt_energy::Cause;
 
 use crate::media::cell::access::contention::{ContenderId, Contention};
 use crate::media::cell::frame::parts::Airborne;
 use crate::media::cell::frame::{CellFrameKind, DELIMITER_BYTES, MpduSet};
+use crate::media::cell::phy::mode::Mode;
 use crate::route::Member;
 
 /// The only access point of the cell.
@@ -128,7 +128,7 @@ impl AirFrame {
     }
 
     /// Its MPDUs of these lengths that arrive at its receiver: those of which no symbol lies under another frame, if the preamble does not.
-    pub(crate) fn intact(&self, layout: &Layout, lengths: &[u32]) -> MpduSet {
+    pub(crate) fn intact(&self, &Mode { ref layout, spacing, .. }: &Mode, lengths: &[u32]) -> MpduSet {
         let mut set = MpduSet::default();
         let hit = |from: Span, until: Span| {
             let [from, until] = [self.start + from, self.start + until];
@@ -149,7 +149,7 @@ impl AirFrame {
             if !hit(begins, layout.time_of_first(behind)) {
                 set.insert(place);
             }
-            before = behind.next_multiple_of(DELIMITER_BYTES);
+            before = behind.next_multiple_of(DELIMITER_BYTES).max(before + spacing);
         }
         set
     }

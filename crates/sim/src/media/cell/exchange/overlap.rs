@@ -268,7 +268,7 @@ impl CellMedium {
         }
         let ppdu = self.channel.ppdus()[index];
         let lengths = std::mem::take(&mut self.hidden().exchange_mut(index).lengths);
-        let intact = frame.intact(&self.channel.modes().get(ppdu.mode).layout, &lengths);
+        let intact = frame.intact(self.channel.modes().get(ppdu.mode), &lengths);
         for (place, bytes) in (0..).zip(&lengths) {
             if intact.contains(place) && !self.channel.is_noisy(&ppdu, *bytes) {
                 received.insert(place);

@@ -119,14 +119,16 @@ impl TransmitQueue {
         let limit = self.link.limit;
         let mut unsent = self.number + 1;
         let start = self.frames.front().filter(|mpdu| mpdu.stamped).map_or(unsent, |mpdu| mpdu.sequence);
-        let (mut count, mut place, mut bytes) = (0, 0, 0_u32);
+        let (mut count, mut place, mut bytes, mut next_start) = (0, 0, 0_u32, 0_u32);
         while count < limit.mpdus
             && let Some((msdus, mpdu_bytes)) = self.mpdu_at(place, limits)
         {
             let mpdu = &self.frames[place];
             let number = if mpdu.stamped { mpdu.sequence } else { unsent };
             unsent += u16::from(!mpdu.stamped);
-            let longer = bytes.next_multiple_of(DELIMITER_BYTES) + DELIMITER_BYTES + mpdu_bytes;
+            // Empty delimiters fill what a short frame leaves of the time between two starts.
+            let begins = bytes.next_multiple_of(DELIMITER_BYTES).max(next_start);
+            let longer = begins + DELIMITER_BYTES + mpdu_bytes;
             if count == 0 {
                 // It goes out in any case.
                 (ppdu.msdus, ppdu.bytes) = (msdus as u16, mpdu_bytes);
@@ -134,7 +136,7 @@ impl TransmitQueue {
             if number.wrapping_sub(start) & 0xfff >= limit.window || longer > limit.bytes {
                 break;
             }
-            (count, place, bytes) = (count + 1, place + msdus, longer);
+            (count, place, bytes, next_start) = (count + 1, place + msdus, longer, begins + limit.spacing);
         }
         if count > 1 {
             (ppdu.count, ppdu.msdus, ppdu.bytes) = (count, place as u16, bytes);

@@ -1,9 +1,11 @@
 //! How much is sent in one PPDU: what a cell is set to, and what the formats allow.
 
 use airwatt_base::{Size, Span};
-use airwatt_dot11::Format;
+use airwatt_dot11::{Format, TxVector};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::media::cell::frame::DELIMITER_BYTES;
 
 /// aPPDUMaxTime of 802.11n's mixed format and of all later ones (tables 19-25, 21-28; 802.11ax table 27-54).
 pub const MAX_PPDU_TIME: Span = Span::from_micros(5_484);
@@ -52,6 +54,12 @@ pub(crate) const fn agreed_window(window: u16) -> u16 {
     if window > 64 { 256 } else { 64 }
 }
 
+/// The bytes that go by in `spacing` at the rate of this vector, in whole delimiters (802.11-2020 10.12.3).
+pub(crate) fn spacing_bytes(spacing: Span, vector: &TxVector) -> u32 {
+    let bits = u128::from(spacing.as_nanos()) * u128::from(vector.rate().as_bps());
+    (bits.div_ceil(8_000_000_000) as u32).next_multiple_of(DELIMITER_BYTES)
+}
+
 /// What a sender does when the block acknowledgement of an aggregate is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -80,6 +88,9 @@ pub struct Aggregation {
     /// HE; devices often have 3839. Default: each packet has a frame of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amsdu: Option<Size>,
+    /// Least time from the start of one frame of an A-MPDU to the start of the next, 0 to 16 us: shorter frames are followed by empty delimiters. It
+    /// is what the receiver asks for (Minimum MPDU Start Spacing, 802.11-2020 9.4.2.55.3); devices often ask for 4 or 8 us.
+    pub start_spacing: Span,
     /// What follows if the block acknowledgement of an A-MPDU is missing: `resend`, all its frames are sent again, as by ath9k and most
     /// drivers, or `request`, a BlockAckReq asks what has arrived, as in ns-3.
     pub missed_block_ack: MissedBlockAck,
@@ -96,6 +107,7 @@ impl Aggregation {
         bytes: None,
         time: MAX_PPDU_TIME,
         amsdu: None,
+        start_spacing: Span::ZERO,
         missed_block_ack: MissedBlockAck::Resend,
         retry_limit: None,
     };

@@ -7,7 +7,7 @@ use airwatt_base::{Rate, Span};
 use airwatt_dot11::{Layout, Standard, TxVector};
 
 use super::aggregation::{
-    Aggregation, MissedBlockAck, agreed_window, has_ampdus, max_ampdu_bytes, max_mpdu_bytes,
+    Aggregation, MissedBlockAck, agreed_window, has_ampdus, max_ampdu_bytes, max_mpdu_bytes, spacing_bytes,
 };
 use super::air_estimate::AirTimeEstimate;
 use crate::media::cell::access::category::Category;
@@ -40,6 +40,8 @@ pub(crate) struct AggregateLimit {
     pub(crate) amsdu: u32,
     /// Longest MPDU that is made of several packets.
     pub(crate) mpdu: u32,
+    /// Least number of bytes from the start of one frame to that of the next.
+    pub(crate) spacing: u32,
     /// Window of the block-ack agreement; 0 without one.
     pub(crate) window: u16,
     /// Whether a single frame is in an A-MPDU as well.
@@ -57,6 +59,7 @@ impl AggregateLimit {
         bytes: 0,
         amsdu: 0,
         mpdu: 0,
+        spacing: 0,
         window: 0,
         delimits_all: false,
         missed: MissedBlockAck::Resend,
@@ -100,6 +103,8 @@ pub(crate) struct Mode {
     pub(crate) ack: Span,
     /// Duration of the BlockAck.
     pub(crate) block_ack: Span,
+    /// Least number of bytes from the start of one frame of an A-MPDU to that of the next.
+    pub(crate) spacing: u32,
 }
 
 /// The modes of a channel.
@@ -110,6 +115,8 @@ pub(crate) struct Modes {
     short_preamble: bool,
     /// Length of a BlockAck.
     block_ack_bytes: u32,
+    /// Least time from the start of one frame of an A-MPDU to that of the next.
+    start_spacing: Span,
     /// The first four are the constants of [`ModeId`].
     table: Vec<Mode>,
 }
@@ -126,7 +133,8 @@ impl Modes {
         // Agreements are those of the largest aggregates of the channel.
         let window = agreed_window(aggregation.most(data.format()));
         let block_ack_bytes = block_ack_bytes(window);
-        let mut modes = Self { standard, short_preamble, block_ack_bytes, table: Vec::new() };
+        let start_spacing = aggregation.start_spacing;
+        let mut modes = Self { standard, short_preamble, block_ack_bytes, start_spacing, table: Vec::new() };
         let others = others.map(|rate| modes.vector(rate));
         let vectors = std::iter::once(modes.prepared(data)).chain(others);
         modes.table = vectors.map(|vector| modes.mode(vector, others[0])).collect();
@@ -184,12 +192,13 @@ impl Modes {
         let band = self.standard.band();
         let back = response.layout(band);
         let (ack, block_ack) = (back.time(ACK_BYTES), back.time(self.block_ack_bytes));
-        Mode { vector, layout: vector.layout(band), response, ack, block_ack }
+        let spacing = spacing_bytes(self.start_spacing, &vector);
+        Mode { vector, layout: vector.layout(band), response, ack, block_ack, spacing }
     }
 
     /// A link in this mode for frames of a category. `most`: what an aggregate and its response may take of the air.
     pub(crate) fn link(&self, id: ModeId, config: &Aggregation, (category, most): (Category, Span)) -> Link {
-        let Mode { vector, layout, block_ack, .. } = self.get(id);
+        let Mode { vector, layout, block_ack, spacing, .. } = self.get(id);
         let estimate = AirTimeEstimate::new(vector, category);
         let format = vector.format();
         let mpdus = config.most(format);
@@ -205,7 +214,8 @@ impl Modes {
         let mpdu = max_mpdu_bytes(format, mpdus > 1).min(bytes.saturating_sub(DELIMITER_BYTES));
         let Aggregation { missed_block_ack: missed, retry_limit: retries, .. } = *config;
         let window = if mpdus > 1 { agreed_window(mpdus) } else { 0 };
-        let limit = AggregateLimit { mpdus, bytes, amsdu, mpdu, window, delimits_all, missed, retries };
+        let spacing = *spacing;
+        let limit = AggregateLimit { mpdus, bytes, amsdu, mpdu, spacing, window, delimits_all, missed, retries };
         Link { limit, estimate, ..single }
     }
 }
