@@ -454,9 +454,9 @@ def test_without_privileges_it_says_what_is_missing():
 def test_a_published_experiment_over_real_kernels():
     """Ten stations send through one access point for 4 seconds instead of 180."""
     from airwatt.reproductions import engine
-    from airwatt.reproductions.hashimoto_2010.setup import PLAIN, at_access_point
+    from airwatt.reproductions.hashimoto_2010.setup import BED_2013, PLAIN
 
-    point = at_access_point(10, PLAIN)
+    point = BED_2013.at_access_point(10, PLAIN)
     for _ in range(TRIES):
         results, interrupted = engine.run_points([point], 1, 1, over=engine.RealKernels("4s", "50ms"))
         assert not interrupted

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from airwatt._core import toml_value
@@ -17,8 +18,6 @@ STARVED = 0.1
 """A flow is starved below this share of its fair share."""
 
 PLAIN, METHOD, ESTIMATED, PRIORITY = "reno", "ack-loss", "ack-loss, b estimated", "prioritised AP"
-ACCESS_POINTS = {"Buffalo": 77, "NEC": 50, "Corega": 243}
-"""Their buffers in packets, as estimated in the theses."""
 MIXES = tuple(range(FLOWS + 1))
 """How many of the ten flows go up."""
 
@@ -29,8 +28,8 @@ One configuration serves the simulations of 2013 and the test bed of both docume
 simulated too; the theses leave these open.
 * The cell: 802.11a, 54 Mb/s, control frames at 24 Mb/s, DCF, seven retransmissions, no RTS,
   beacons each 102.4 ms. Stations at 4 m; in the test bed at 0.5 m.
-* Queues: the access point's drops (100 packets; in the test bed 77, 50 and 243, as estimated
-  there), all others hold 2000 packets.
+* Queues: the access point's drops (100 packets; in the test bed 79, 52 and 250 for 2010, and
+  77, 50 and 243 for 2013, as each estimates), all others hold 2000 packets.
 * TCP: Reno as in Linux 2.6.28, which counts acknowledgements: initial window of three
   segments, timeout 3 s at first, at least 0.2 s beyond the round trip, at most 120 s; packets
   of 1500 bytes with 40 of headers, no delayed acknowledgements unless said (profile
@@ -43,7 +42,7 @@ simulated too; the theses leave these open.
 * Windows: the simulations ask for one that is large enough (2000 packets); of the test bed
   nothing is said. 128 kB is about the largest buffer that net.core.rmem_max of that Linux lets
   an application ask for; that iperf did so is assumed. Without a bound the windows fill any
-  buffer, and Reno is as unfair behind 243 packets as behind 50 (fig5, fig11, fig17).
+  buffer, and Reno is as unfair behind 250 packets as behind 52 (fig5, fig11, fig17).
 * The method: threshold 1, b = 1; "b estimated" by an average of weight 1/32.
 * Simulation: 100 Mb/s and 100 ms each way, 200 s, starts within 10 s, throughput over 50 to
   200 s. Test bed: 100 Mb/s and 0.2 ms each way, with the delay router 50 ms more in all; 180 s,
@@ -165,24 +164,36 @@ _TEST_BED: Settings = (
 )
 
 
-def at_access_point(up: int, method: str, access_point: str = "Buffalo") -> Point:
-    """The test bed without the delay router."""
-    return behind(up, method, ACCESS_POINTS[access_point])
-
-
 def behind(up: int, method: str, packets: int) -> Point:
     """The test bed without the delay router, behind an access point with this buffer."""
     return on_test_bed(up, method, (("wired.rtt", "0.4ms"), ("ap.buffer", f"{packets}packets")))
 
 
-def delayed(up: int, method: str, delayed_ack: bool) -> Point:
-    """The test bed with the delay router, behind the Buffalo access point."""
-    settings = (
-        ("wired.rtt", "50.4ms"),
-        ("ap.buffer", f"{ACCESS_POINTS['Buffalo']}packets"),
-        ("tcp.delayed_ack", "true" if delayed_ack else "false"),
-    )
-    return on_test_bed(up, method, settings)
+@dataclass(frozen=True)
+class Bed:
+    """The test bed of one of the documents."""
+
+    buffers: Mapping[str, int]
+    """The buffers of its access points in packets, as the document estimates them."""
+
+    def at_access_point(self, up: int, method: str, access_point: str = "Buffalo") -> Point:
+        """Without the delay router."""
+        return behind(up, method, self.buffers[access_point])
+
+    def delayed(self, up: int, method: str, delayed_ack: bool) -> Point:
+        """With the delay router, behind the Buffalo access point."""
+        settings = (
+            ("wired.rtt", "50.4ms"),
+            ("ap.buffer", f"{self.buffers['Buffalo']}packets"),
+            ("tcp.delayed_ack", "true" if delayed_ack else "false"),
+        )
+        return on_test_bed(up, method, settings)
+
+
+BED_2010 = Bed({"Buffalo": 79, "NEC": 52, "Corega": 250})
+"""Table 3 of 2010 prints 78.9, 51.5 (of 51.56, truncated) and 250.0: it counts packets of 1460 bytes."""
+BED_2013 = Bed({"Buffalo": 77, "NEC": 50, "Corega": 243})
+"""Table 2.3 of 2013 prints 76.9, 50.2 and 243.4: it counts packets of 1500 bytes."""
 
 
 def mean(results: Results, point_: Point, key: str) -> float:

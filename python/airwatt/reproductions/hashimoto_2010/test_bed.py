@@ -6,13 +6,12 @@ from dataclasses import replace
 from airwatt.reproductions import claims
 from airwatt.reproductions.hashimoto_2010.figures import about, above, mixes, per_flow, windows
 from airwatt.reproductions.hashimoto_2010.setup import (
-    ACCESS_POINTS,
+    BED_2010,
     ESTIMATED,
     METHOD,
     MIXES,
     PLAIN,
-    at_access_point,
-    delayed,
+    Bed,
     mean,
 )
 from airwatt.reproductions.publication import Claim, Outcome, Point, Reproduction, Results, Table, Value
@@ -20,22 +19,23 @@ from airwatt.reproductions.series import Series, mean_text
 from airwatt.statistics import mean_ci95
 
 DOCUMENT = "hashimoto-2010"
+at_access_point, delayed = BED_2010.at_access_point, BED_2010.delayed
 _PARTS = {"ten down": 0, "five and five": 5, "ten up": 10}
 _SAME_NIC = "The same runs as with the Buffalo NIC: nothing is known that would tell the two apart on the air."
 
 
-def of_mixes(home: str, results: Results, access_point: str) -> list[Claim]:
+def of_mixes(bed: Bed, home: str, results: Results, access_point: str) -> list[Claim]:
     """What both documents say of throughputs over the mixes, for one access point."""
 
     def at(up: int, method: str, key: str) -> float:
-        return mean(results, at_access_point(up, method, access_point), key)
+        return mean(results, bed.at_access_point(up, method, access_point), key)
 
     mixed = [up for up in MIXES if 0 < up < 10]
     ratios = [at(up, PLAIN, "mean up") / max(at(up, PLAIN, "mean down"), 1e-9) for up in mixed]
     starved = sum(at(up, METHOD, "starved") for up in MIXES)
 
     def totals(up: int, method: str) -> list[float]:
-        return results.column(at_access_point(up, method, access_point), "total")
+        return results.column(bed.at_access_point(up, method, access_point), "total")
 
     total = {float(up): (totals(up, METHOD), totals(up, PLAIN)) for up in MIXES[1:]}
     unfair = sum(ratio > 5 for ratio in ratios) / len(ratios)
@@ -47,18 +47,18 @@ def of_mixes(home: str, results: Results, access_point: str) -> list[Claim]:
             f"{home}.total", "slightly lower total with the method, over the flows up", total, slight=True
         ),
         claims.between(f"{home}.down", "ten down: total with the method over Reno's", "1", down, 0.95, 1.05),
-        *(_small_gain if access_point == "NEC" else _large_gain)(home, results, access_point),
+        *(_small_gain if access_point == "NEC" else _large_gain)(bed, home, results, access_point),
     ]
 
 
-def _gap(results: Results, access_point: str) -> list[float]:
+def _gap(bed: Bed, results: Results, access_point: str) -> list[float]:
     """The gap between an up and a down flow with the method over Reno's, for each seed, in the mix where it is largest.
 
     The gaps are those of the throughputs' means over the seeds, of which each run has its share.
     """
 
     def apart(up: int, method: str) -> list[float]:
-        point = at_access_point(up, method, access_point)
+        point = bed.at_access_point(up, method, access_point)
         gaps = claims.differences(results.column(point, "mean up"), results.column(point, "mean down"))
         sign = 1 if mean_ci95(gaps)[0] >= 0 else -1
         return [sign * gap for gap in gaps]
@@ -70,40 +70,40 @@ def _gap(results: Results, access_point: str) -> list[float]:
     return max((over(up) for up in MIXES if 0 < up < 10), key=lambda ratios: mean_ci95(ratios)[0])
 
 
-def _timeouts(results: Results, access_point: str, method: str) -> float:
+def _timeouts(bed: Bed, results: Results, access_point: str, method: str) -> float:
     """The most timeouts of an up flow in any mix."""
-    return max(mean(results, at_access_point(up, method, access_point), "timeouts up") / up for up in MIXES[1:])
+    return max(mean(results, bed.at_access_point(up, method, access_point), "timeouts up") / up for up in MIXES[1:])
 
 
-def _large_gain(home: str, results: Results, access_point: str) -> list[Claim]:
-    plain, ours = (_timeouts(results, access_point, method) for method in (PLAIN, METHOD))
+def _large_gain(bed: Bed, home: str, results: Results, access_point: str) -> list[Claim]:
+    plain, ours = (_timeouts(bed, results, access_point, method) for method in (PLAIN, METHOD))
     text = f"the method: most timeouts of an up flow in 180 s (Reno: {plain:.1f})"
-    gap, _ = mean_ci95(_gap(results, access_point))
+    gap, _ = mean_ci95(_gap(bed, results, access_point))
     return [
         claims.between(f"{home}.gap", "the method's largest gap of up and down over Reno's", "small", gap, 0, 0.5),
         claims.between(f"{home}.timeouts", text, "0", ours, 0.0, 0.5),
     ]
 
 
-def _small_gain(home: str, results: Results, access_point: str) -> list[Claim]:
+def _small_gain(bed: Bed, home: str, results: Results, access_point: str) -> list[Claim]:
     """Behind the smallest buffer the method helps less, and does see timeouts."""
-    mine = _gap(results, access_point)
+    mine = _gap(bed, results, access_point)
     judged = []
     for other in ("Buffalo", "Corega"):
-        theirs = _gap(results, other)
+        theirs = _gap(bed, results, other)
         text = f"the largest gap of up and down over Reno's: larger than behind the {other} access point"
         id_ = f"{home}.gap.{other.lower()}"
         here = f"{mean_ci95(mine)[0]:.2f}, {mean_ci95(theirs)[0]:.2f}"
         judged.append(claims.ordered(id_, text, "larger", here, [(theirs, mine)]))
     text = "the method: most timeouts of an up flow in 180 s"
-    ours = _timeouts(results, access_point, METHOD)
+    ours = _timeouts(bed, results, access_point, METHOD)
     return [*judged, claims.between(f"{home}.timeouts", text, "some", ours, 0.5, 1e3)]
 
 
 def _fig7(home: str, results: Results) -> list[Claim]:
     judged = []
-    for access_point in ACCESS_POINTS:
-        judged += of_mixes(f"{home}.{access_point.lower()}", results, access_point)
+    for access_point in BED_2010.buffers:
+        judged += of_mixes(BED_2010, f"{home}.{access_point.lower()}", results, access_point)
     return judged
 
 
@@ -112,7 +112,7 @@ def _all_mixes(place: str, shows: str, notes: tuple[str, ...] = ()) -> Reproduct
     one = mixes(DOCUMENT, place, shows, lambda up, method: at_access_point(up, method), (PLAIN, METHOD), _fig7, notes)
     points = [
         at_access_point(up, method, access_point)
-        for access_point in ACCESS_POINTS
+        for access_point in BED_2010.buffers
         for up in MIXES
         for method in (PLAIN, METHOD)
     ]
@@ -135,7 +135,7 @@ def _all_mixes(place: str, shows: str, notes: tuple[str, ...] = ()) -> Reproduct
 
 
 def _fig5(home: str, results: Results) -> list[Claim]:
-    each = {name: results.column(at_access_point(10, PLAIN, name), "starved") for name in ACCESS_POINTS}
+    each = {name: results.column(at_access_point(10, PLAIN, name), "starved") for name in BED_2010.buffers}
     starved = {name: mean_ci95(column)[0] for name, column in each.items()}
     judged = [
         claims.between(f"{home}.{name.lower()}", f"{name}: starved flows of ten", "some", number, 0.5, 9.0)
@@ -159,12 +159,12 @@ def _fig6(home: str, results: Results) -> list[Claim]:
             0.9,
             1.0,
         )
-        for name in ACCESS_POINTS
+        for name in BED_2010.buffers
     ]
 
 
 def _each(method: str) -> dict[str, Point]:
-    return {name: at_access_point(10, method, name) for name in ACCESS_POINTS}
+    return {name: at_access_point(10, method, name) for name in BED_2010.buffers}
 
 
 # Indices over windows.
@@ -286,19 +286,19 @@ def fig21a(home: str, results: Results) -> list[Claim]:
     return judged
 
 
-def in_delay(on: bool, home: str, results: Results, methods: Sequence[str]) -> list[Claim]:
+def in_delay(bed: Bed, on: bool, home: str, results: Results, methods: Sequence[str]) -> list[Claim]:
     """What delayed acknowledgements do to the totals and the fairness of Reno and of the method with estimation."""
     judged = []
     for up in (5, 10):
         for method in methods:
             name = f"{method.replace(', b ', '-')}.{up}"
-            jain = mean(results, delayed(up, method, on), "jain")
+            jain = mean(results, bed.delayed(up, method, on), "jain")
             low, high, paper = (0.1, 0.8, "not fair") if method == PLAIN else (0.85, 1.0, "fair")
             judged.append(
                 claims.between(f"{home}.jain.{name}", f"{method}: Jain's index, {up} up", paper, jain, low, high)
             )
             if on:
-                totals = [results.column(delayed(up, method, is_on), "total") for is_on in (True, False)]
+                totals = [results.column(bed.delayed(up, method, is_on), "total") for is_on in (True, False)]
                 text = f"{method}, {up} up: total with delayed ACK over that without"
                 judged.append(claims.ratio(f"{home}.total.{name}", text, "above 1", totals[0], totals[1], 1.0, 2.0))
     return judged
@@ -314,7 +314,7 @@ def _fig21b(home: str, results: Results) -> list[Claim]:
             judged.append(claims.between(id_, text, "far below 1", ratio, 0.0, 0.5))
     # The text says nothing of the fairness of Reno here; figure 22 does.
     return judged + [
-        claim for claim in in_delay(True, home, results, (PLAIN, ESTIMATED)) if ".jain.reno" not in claim.id
+        claim for claim in in_delay(BED_2010, True, home, results, (PLAIN, ESTIMATED)) if ".jain.reno" not in claim.id
     ]
 
 
@@ -368,10 +368,10 @@ def _fig23(home: str, curves: Curves) -> list[Claim]:
     return judged
 
 
-def delay_points(on: bool, methods: tuple[str, ...] = _THREE) -> dict[str, dict[str, Point]]:
+def delay_points(bed: Bed, on: bool, methods: tuple[str, ...] = _THREE) -> dict[str, dict[str, Point]]:
     """Points of the three parts of figures 22 and 23."""
     return {
-        f"{part}, delayed ACK {'on' if on else 'off'}": {method: delayed(up, method, on) for method in methods}
+        f"{part}, delayed ACK {'on' if on else 'off'}": {method: bed.delayed(up, method, on) for method in methods}
         for part, up in _PARTS.items()
     }
 
@@ -379,7 +379,7 @@ def delay_points(on: bool, methods: tuple[str, ...] = _THREE) -> dict[str, dict[
 def _head(item: Reproduction, results: Results) -> Outcome:
     home = f"{DOCUMENT}/{item.place}"
     outcome = Outcome()
-    for name in ACCESS_POINTS:
+    for name in BED_2010.buffers:
         for up in (5, 10):
             plain, ours = at_access_point(up, PLAIN, name), at_access_point(up, METHOD, name)
             for method, point in ((PLAIN, plain), (METHOD, ours)):
@@ -409,7 +409,7 @@ def _head(item: Reproduction, results: Results) -> Outcome:
 
 _HEAD_POINTS = tuple(
     dict.fromkeys(
-        [at_access_point(up, method, name) for name in ACCESS_POINTS for up in (5, 10) for method in (PLAIN, METHOD)]
+        [at_access_point(up, method, name) for name in BED_2010.buffers for up in (5, 10) for method in (PLAIN, METHOD)]
         + [delayed(up, ESTIMATED, on) for up in (5, 10) for on in (True, False)]
     )
 )
@@ -476,7 +476,7 @@ def _fig21(on: bool) -> Reproduction:
     )
 
 
-_DELAY_PARTS = {**delay_points(False), **delay_points(True)}
+_DELAY_PARTS = {**delay_points(BED_2010, False), **delay_points(BED_2010, True)}
 
 FIGURES = (
     per_flow(DOCUMENT, "fig5", "Ten up flows with Reno, three access points", _each(PLAIN), _fig5),

@@ -1,4 +1,4 @@
-"""Section 2.6: the measurements of 2013, simulated. The runs are those of document 003, with the index of 2013."""
+"""Section 2.6: the measurements of 2013, simulated: those of document 003 behind buffers of 2013, with its index."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,14 +8,12 @@ from airwatt.reproductions.hashimoto_2010 import indices
 from airwatt.reproductions.hashimoto_2010 import test_bed as bed
 from airwatt.reproductions.hashimoto_2010.figures import above, mixes, windows
 from airwatt.reproductions.hashimoto_2010.setup import (
-    ACCESS_POINTS,
+    BED_2013,
     ESTIMATED,
     METHOD,
     MIXES,
     PLAIN,
-    at_access_point,
     behind,
-    delayed,
 )
 from airwatt.reproductions.publication import Claim, Lines, Outcome, Point, Reproduction, Results, Table, Value
 from airwatt.reproductions.series import Series, mean_text
@@ -23,20 +21,21 @@ from airwatt.statistics import mean_ci95
 
 DOCUMENT = "hashimoto-2013"
 INDEX = "index 2013"
+at_access_point, delayed = BED_2013.at_access_point, BED_2013.delayed
 _BUFFERS = (20, 50, 77, 100, 150, 243)
 
 
 def _fig29(place: str, access_point: str) -> Reproduction:
     def claims_of(home: str, results: Results) -> list[Claim]:
-        return bed.of_mixes(home, results, access_point)
+        return bed.of_mixes(BED_2013, home, results, access_point)
 
     def of(up: int, method: str) -> Point:
         return at_access_point(up, method, access_point)
 
-    shows = f"From ten down to ten up, {access_point} access point ({ACCESS_POINTS[access_point]} packets)"
+    shows = f"From ten down to ten up, {access_point} access point ({BED_2013.buffers[access_point]} packets)"
     one = mixes(DOCUMENT, place, shows, of, (PLAIN, METHOD), claims_of)
     # The gain behind one access point is compared with that behind the others.
-    others = [of_all for name in ACCESS_POINTS for of_all in _mixes_behind(name)] if access_point == "NEC" else []
+    others = [of_all for name in BED_2013.buffers for of_all in _mixes_behind(name)] if access_point == "NEC" else []
     return replace(one, points=tuple(dict.fromkeys((*one.points, *others))))
 
 
@@ -45,7 +44,9 @@ def _mixes_behind(access_point: str) -> list[Point]:
 
 
 def _by_access_point(up: int) -> dict[str, dict[str, Point]]:
-    return {name: {method: at_access_point(up, method, name) for method in (PLAIN, METHOD)} for name in ACCESS_POINTS}
+    return {
+        name: {method: at_access_point(up, method, name) for method in (PLAIN, METHOD)} for name in BED_2013.buffers
+    }
 
 
 Curves = Mapping[str, Mapping[str, Series]]
@@ -99,14 +100,17 @@ def _buffer(item: Reproduction, results: Results) -> Outcome:
 def _nic(item: Reproduction, results: Results) -> Outcome:
     values = [
         Value("jain", {"access_point": name, "method": method}, *mean_ci95(results.column(one, "jain")), "")
-        for name in ACCESS_POINTS
+        for name in BED_2013.buffers
         for method in (PLAIN, METHOD)
         for one in (at_access_point(10, method, name),)
     ]
     return Outcome(values, notes=["Both NICs are the same runs, so that nothing can be claimed of their difference."])
 
 
-_DELAY = {**bed.delay_points(False, (PLAIN, ESTIMATED)), **bed.delay_points(True, (PLAIN, ESTIMATED))}
+_DELAY = {
+    **bed.delay_points(BED_2013, False, (PLAIN, ESTIMATED)),
+    **bed.delay_points(BED_2013, True, (PLAIN, ESTIMATED)),
+}
 
 
 def _fig212(on: bool) -> Reproduction:
@@ -118,7 +122,7 @@ def _fig212(on: bool) -> Reproduction:
         shows,
         lambda up, method: delayed(up, method, on),
         (PLAIN, ESTIMATED),
-        lambda home, results: bed.in_delay(on, home, results, (PLAIN, ESTIMATED)),
+        lambda home, results: bed.in_delay(BED_2013, on, home, results, (PLAIN, ESTIMATED)),
         also=[delayed(up, method, False) for up in (5, 10) for method in (PLAIN, ESTIMATED)] if on else (),
     )
 
@@ -143,7 +147,7 @@ TEST_BED = (
         "sec2.6.nic",
         "Two NICs",
         _nic,
-        tuple(at_access_point(10, method, name) for name in ACCESS_POINTS for method in (PLAIN, METHOD)),
+        tuple(at_access_point(10, method, name) for name in BED_2013.buffers for method in (PLAIN, METHOD)),
     ),
     windows(DOCUMENT, "fig2.10", "The index over windows, ten up", _by_access_point(10), INDEX, _fig210),
     windows(DOCUMENT, "fig2.11", "The index over windows, five and five", _by_access_point(5), INDEX, _better),
