@@ -123,7 +123,7 @@ pub struct Capture {
     pub format: FileFormat,
     /// Link types of the packets that were read.
     pub link_types: Vec<LinkType>,
-    /// Size of the capture in bytes, decompressed.
+    /// Size of its files in bytes, as they are stored; of a stream, what came, decompressed.
     pub bytes: u64,
     /// Packets in the file up to its end or damage, of any link type.
     pub packets_in_file: u32,

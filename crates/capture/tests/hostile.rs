@@ -387,6 +387,22 @@ fn what_expands_beyond_measure_is_refused() {
 }
 
 #[test]
+fn a_small_file_that_expands_has_the_limits_of_a_small_file() {
+    let _alone = alone();
+    let mut file = pcap(101);
+    for step in 0..20_000 {
+        packet(&mut file, step * 1_000, 40, &tcp(true, 40, 0));
+    }
+    let compressed = gzip(&file);
+    assert!(file.len() > 1_000_000 && compressed.len() < 1_000_000);
+    let path = std::env::temp_dir().join(format!("airwatt-small-{}", std::process::id()));
+    std::fs::write(&path, &compressed).unwrap();
+    let capture = Capture::open(&path, &Limits::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((capture.packets.len(), capture.bytes), (20_000, compressed.len() as u64));
+}
+
+#[test]
 fn a_block_that_states_gigabytes_is_refused_without_reading_them() {
     let _alone = alone();
     let mut file = pcap(1);

@@ -122,7 +122,7 @@ impl Capture {
             let before = capture.files.iter().find(|one| names.get(file) == Some(&one.name));
             before.map_or(number, |file| file.packets_before + number)
         };
-        Ok(Self { decryption: decryption.report(number), ..capture })
+        Ok(Self { decryption: decryption.report(number), bytes: of.unwrap_or(capture.bytes), ..capture })
     }
 
     /// Reads a capture from bytes, within the default limits; `name` stands for the file in errors and results.
