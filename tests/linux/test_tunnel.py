@@ -377,6 +377,41 @@ def test_a_client_that_moves_keeps_its_session(pair):
     assert client["moves"] == 1
 
 
+@pytest.mark.parametrize("gap_s", [0, 0.6])
+def test_a_client_that_moves_and_only_listens_is_found(pair, gap_s):
+    """As in a download, whose sender waits for acknowledgements: nothing of the client leaves by itself."""
+    pair.up("ap")
+    pair.up("client")
+    assert pair.ping()
+    time.sleep(1)
+    before = pair.show("client")["socket"]["sent"]
+    pair.run("client", "ip", "address", "delete", f"{OUTER['client']}/24", "dev", "cable")
+    time.sleep(gap_s)
+    assert pair.show("client")["socket"]["sent"] == before
+    pair.run("client", "ip", "address", "add", "10.98.0.3/24", "dev", "cable")
+    await_true(lambda: pair.show("ap")["peers"][0]["endpoint"].startswith("10.98.0.3:"), seconds=3)
+    assert " 0% packet loss" in pair.run("ap", "ping", "-c", "1", "-W", "2", INNER["client"])
+    # Once, and not for other news of routes.
+    sent = pair.show("client")["socket"]["sent"]
+    pair.run("client", "ip", "address", "add", "10.97.0.9/24", "dev", "lo")
+    time.sleep(0.5)
+    assert pair.show("client")["socket"]["sent"] == sent
+    assert pair.show("ap")["peers"][0]["moves"] == 1
+
+
+def test_loading_the_congestion_control_names_a_tunnel_that_may_thin_acknowledgements(pair):
+    pair.up("ap")
+    pair.up("client")
+    interface = pair.interfaces["client"]
+    load = [*pair.inside("client", DAEMON, "cc", "load", "--dry-run")]
+    if (said := call(*load, check=False)).returncode != 0:
+        pytest.skip(said.stderr.strip())
+    assert "thin_acks" not in said.stderr
+    for where in (["--default"], ["--interface", interface]):
+        assert f"the tunnel {interface}" in call(*load, *where).stderr
+    assert "thin_acks" not in call(*load, "--interface", "cable").stderr
+
+
 def use_ipv6(pair) -> None:
     """Has the tunnel over IPv6, with both versions inside."""
     for end, name in pair.names.items():

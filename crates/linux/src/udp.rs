@@ -227,6 +227,19 @@ impl AsFd for Socket {
 pub fn path_mtu(to: SocketAddr, mark: Option<u32>) -> Option<u16> {
     use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 
+    let socket = towards(to, mark)?;
+    let bytes = if to.ip().to_canonical().is_ipv4() { ip_mtu(&socket) } else { ipv6_mtu(&socket) };
+    // The loopback interface carries more than a length field has room for.
+    Some(u16::try_from(bytes.ok()?).unwrap_or(u16::MAX))
+}
+
+/// The address of this host from which packets with this mark leave for an address. `None` without a route.
+pub fn path_source(to: SocketAddr, mark: Option<u32>) -> Option<IpAddr> {
+    Some(towards(to, mark)?.local_addr().ok()?.ip())
+}
+
+/// A socket that has looked its route up; nothing is sent.
+fn towards(to: SocketAddr, mark: Option<u32>) -> Option<std::net::UdpSocket> {
     // A socket of IPv6 that is open to both versions has addresses of IPv4 in a form of IPv6.
     let to = SocketAddr::new(to.ip().to_canonical(), to.port());
     let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv6Addr::UNSPECIFIED) };
@@ -234,11 +247,8 @@ pub fn path_mtu(to: SocketAddr, mark: Option<u32>) -> Option<u16> {
     if let Some(mark) = mark {
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Mark, &mark).ok()?;
     }
-    // Nothing is sent: the socket looks its route up.
     socket.connect(to).ok()?;
-    let bytes = if to.is_ipv4() { ip_mtu(&socket) } else { ipv6_mtu(&socket) };
-    // The loopback interface carries more than a length field has room for.
-    Some(u16::try_from(bytes.ok()?).unwrap_or(u16::MAX))
+    Some(socket)
 }
 
 /// The datagrams in one message.

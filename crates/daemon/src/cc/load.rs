@@ -12,15 +12,17 @@ use super::changes::{self, Change};
 use super::kernel::{self, Outcome};
 use super::{Load, NAMES};
 use crate::failure::Failure;
-use crate::instance::lock;
-use crate::{host, output};
+use crate::instance::{self, lock};
+use crate::{host, output, tunnel};
 
 pub(super) fn run(options: &Load) -> Result<(), Failure> {
     let config = options.settings.config()?;
     let prefixes = options.route.iter().map(|text| prefix(text)).collect::<Result<Vec<_>, _>>()?;
     if options.dry_run {
         kernel::check_kernel()?;
-        return print_plan(options, &config, &targets(options, &prefixes)?);
+        let routes = targets(options, &prefixes)?;
+        warn_of_tunnels(&routes, options.default);
+        return print_plan(options, &config, &routes);
     }
     kernel::check()?;
     let _lock = lock()?;
@@ -31,6 +33,7 @@ pub(super) fn run(options: &Load) -> Result<(), Failure> {
     let here = namespace::current()?;
     finish_interrupted(&mut log, here)?;
     let routes = targets(options, &prefixes)?;
+    warn_of_tunnels(&routes, options.default);
     let name = options.algorithm.as_str();
     let steps = steps(&routes, options.default, name, here)?;
     let earlier = log.entries().to_vec();
@@ -164,6 +167,22 @@ fn targets(options: &Load, prefixes: &[Vec<(IpAddr, u8)>]) -> Result<Vec<KernelR
         fit.into_iter().for_each(|(route, _)| add(&mut chosen, route));
     }
     Ok(chosen)
+}
+
+/// Names the tunnels of this program through which the connections go, as far as this user may see them: what the other end leaves out looks like
+/// lost acknowledgements.
+fn warn_of_tunnels(routes: &[KernelRoute], default: bool) {
+    for name in instance::running(tunnel::KIND).unwrap_or_default() {
+        let index = interface::index(&name);
+        let leads_there =
+            |route: &KernelRoute| index.is_some_and(|index| route.interfaces().contains(&index));
+        if default || routes.iter().any(leads_there) {
+            output::error(&format!(
+                "uploads through the tunnel {name} become slow if its other end has thin_acks = true, since acknowledgements \
+                 that it leaves out count as lost; hint: thin_acks = false there"
+            ));
+        }
+    }
 }
 
 fn matching(all: &[KernelRoute], wanted: impl Fn(&KernelRoute) -> bool) -> Vec<&KernelRoute> {

@@ -19,7 +19,7 @@ thin_acks = true                        # drop held TCP acknowledgements that a 
 triggers = false                        # true if the radio sleeps by U-APSD, which Linux' drivers leave off by default
 # burst = 5                             # packets in a burst; with delay_budget the largest number (20 above 10ms)
 # hold = "20ms"                         # longest time for which a packet is held
-# keep_alive = "25s"                    # only behind an address translator; each one costs a wake-up of the radio
+# keep_alive = "25s"                    # behind an address translator, also one that changes; each one costs a wake-up of the radio
 
 [[peer]]
 name = "access-point"

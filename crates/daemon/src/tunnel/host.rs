@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine as _, RandomStream};
 use airwatt_linux::driver::MachineHost;
-use airwatt_linux::event_loop::Ready;
+use airwatt_linux::event_loop::{Ready, Token};
 use airwatt_linux::route::KernelRoute;
 use airwatt_linux::signals::Signal;
 use airwatt_linux::{Error, clock, interface, random, tun, udp};
@@ -16,13 +16,17 @@ use tun_rs::SyncDevice;
 use super::association::PeerAssociation;
 use super::config::{Config, End};
 use super::known_paths::KnownPaths;
+use super::own_address::OwnAddress;
 use super::peers::{Input, Output, Peer, PeerTunnel, Peers, Reason};
 use super::show;
 use crate::failure::Failure;
 use crate::path_watch::{Path, PathWatch};
 use crate::peering::{Carrier, PeerSettings, Peering as _};
-use crate::services::{DEVICE, Occasion, Services};
+use crate::services::{DEVICE, FIRST_OWN, Occasion, Services};
 use crate::settings::Prefix;
+
+/// The news of addresses and routes.
+pub(super) const NEWS: Token = Token(FIRST_OWN);
 
 /// What a tunnel works with.
 pub(super) struct Parts {
@@ -41,12 +45,20 @@ pub(super) struct TunnelHost {
     /// What `settle` has to do, since it needs the machine.
     has_to_reload: bool,
     has_names: bool,
+    has_news: bool,
+    /// Of a client.
+    own_address: Option<OwnAddress>,
     path_watch: PathWatch,
     known_paths: KnownPaths,
 }
 
 impl TunnelHost {
-    pub(super) fn new(config: Config, file: std::path::PathBuf, parts: Parts) -> Self {
+    pub(super) fn new(
+        config: Config,
+        file: std::path::PathBuf,
+        parts: Parts,
+        own_address: Option<OwnAddress>,
+    ) -> Self {
         Self {
             parts,
             config,
@@ -55,6 +67,9 @@ impl TunnelHost {
             buffer: vec![0; tun::PACKET_BYTES_MAX],
             has_to_reload: false,
             has_names: false,
+            // To compare with later.
+            has_news: true,
+            own_address,
             path_watch: PathWatch::default(),
             known_paths: KnownPaths::default(),
         }
@@ -75,9 +90,27 @@ impl TunnelHost {
         Ok(())
     }
 
+    /// The mark of datagrams, where all destinations lead into the tunnel.
+    fn mark(&self) -> Option<u32> {
+        (!self.config.default_routes().is_empty()).then_some(self.config.fwmark)
+    }
+
+    /// Has the peers learn a new address of this host.
+    fn follow_address(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
+        let mark = self.mark();
+        let Some(own_address) = &mut self.own_address else { return Ok(()) };
+        let endpoints = (0..machine.peers.len()).filter_map(|peer| machine.carrier.endpoint(peer));
+        if own_address.has_moved(endpoints, mark)? {
+            info!("datagrams leave from another address: the peers learn of it");
+            machine.handle_input(Input::Here, now);
+            self.send_outputs(machine, now)?;
+        }
+        Ok(())
+    }
+
     /// Has the MTU of the device follow the narrowest of the paths to the peers.
     fn follow_paths(&mut self, machine: &mut Peers, now: Instant) -> Result<(), Error> {
-        let mark = (!self.config.default_routes().is_empty()).then_some(self.config.fwmark);
+        let mark = self.mark();
         let endpoints =
             (0..machine.peers.len()).filter_map(|peer| Some((peer, machine.carrier.endpoint(peer)?)));
         let paths = self.path_watch.look(&self.parts.socket, mark, endpoints, now);
@@ -234,6 +267,7 @@ impl MachineHost<Peers> for TunnelHost {
         inputs.extend(self.parts.services.suspended().map(Input::Resumed));
         match self.parts.services.receive(ready.token)? {
             Occasion::Own if ready.token == DEVICE => self.read_device(inputs)?,
+            Occasion::Own if ready.token == NEWS => self.has_news = true,
             Occasion::Own => self.read_socket(inputs)?,
             Occasion::Names => self.has_names = true,
             Occasion::Signal(Signal::Reload) => self.has_to_reload = true,
@@ -284,6 +318,7 @@ impl MachineHost<Peers> for TunnelHost {
         }
         if std::mem::take(&mut self.has_to_reload) {
             self.reload(machine);
+            self.has_news = true;
         }
         if std::mem::take(&mut self.has_names) {
             for (peer, address) in self.parts.services.resolved(&mut self.config.peer) {
@@ -293,6 +328,10 @@ impl MachineHost<Peers> for TunnelHost {
                     machine.carrier.set_endpoint(peer, address);
                 }
             }
+            self.has_news = true;
+        }
+        if std::mem::take(&mut self.has_news) {
+            self.follow_address(machine, now)?;
         }
         let Self { parts, config, device_failures, .. } = self;
         let host = show::HostState {

@@ -9,6 +9,7 @@ mod config;
 mod example;
 mod host;
 mod known_paths;
+mod own_address;
 mod pair;
 mod peers;
 mod run;
@@ -25,7 +26,7 @@ use crate::instance::{Instance, to_restore};
 use crate::peering::Peering as _;
 
 /// The kind of daemon, in the names of its files.
-const KIND: &str = "tunnel";
+pub(crate) const KIND: &str = "tunnel";
 
 /// The daemon of an interface.
 fn instance(name: &str) -> Instance<'_> {

@@ -38,8 +38,8 @@ pub(super) enum Input {
     Datagram { from: SocketAddr, bytes: Vec<u8> },
     /// The host was suspended for this time.
     Resumed(Span),
-    /// This end has started: a peer whose address is known learns at once where this host is.
-    Started,
+    /// This end has started or has another address: a peer whose address is known learns at once where this host is.
+    Here,
     /// The tunnels end: what they hold is sent.
     Ending,
 }
@@ -432,7 +432,7 @@ impl Machine for Peers {
             }
             (Input::Datagram { from, bytes }, Carrier::Plain(_)) => self.receive_plain(from, &bytes, now),
             (Input::Resumed(suspended), carrier) => carrier.resume(suspended, now),
-            (Input::Started, Carrier::Sealed(sessions)) => {
+            (Input::Here, Carrier::Sealed(sessions)) => {
                 for peer in 0..self.peers.len() {
                     if sessions.peer(peer).endpoint.is_some() {
                         let payload = Vec::new();
@@ -441,7 +441,7 @@ impl Machine for Peers {
                     }
                 }
             }
-            (Input::Started, Carrier::Plain(_)) => {}
+            (Input::Here, Carrier::Plain(_)) => {}
             (Input::Ending, _) => self.send_held(now),
         }
         self.drain_sessions(now);

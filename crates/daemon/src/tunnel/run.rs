@@ -19,7 +19,8 @@ use airwatt_linux::{seccomp, tun, udp};
 use tracing::info;
 
 use super::config::{Config, End};
-use super::host::{Parts, TunnelHost, tunnel_of};
+use super::host::{NEWS, Parts, TunnelHost, tunnel_of};
+use super::own_address::OwnAddress;
 use super::peers::{Input, Peer, Peers};
 use super::{KIND, Up, instance};
 use crate::failure::Failure;
@@ -107,16 +108,21 @@ fn serve(
         });
     }
     // A concentrator that has forgotten a client reaches it again without a packet from it. The session ends by age, and nothing more is sent.
-    if config.end == End::Client {
-        machine.handle_input(Input::Started, events.now());
-    }
+    let own_address = if config.end == End::Client {
+        machine.handle_input(Input::Here, events.now());
+        let own_address = OwnAddress::watch()?;
+        events.add(&own_address.news, NEWS, Interest::Read)?;
+        Some(own_address)
+    } else {
+        None
+    };
     let (name, count) = (config.interface.clone(), config.peer.len());
     let file = options.file.clone();
     let is_v6 = config.sessions().listen().is_ipv6();
     let outside = (signals, control, metrics);
     let services = Services::new(&mut events, guardian, outside, endpoints, is_v6)?;
     let parts = Parts { device, socket, services };
-    let mut host = TunnelHost::new(config, file, parts);
+    let mut host = TunnelHost::new(config, file, parts, own_address);
     service::ready(&format!("{count} peers"));
     info!(interface = name, peers = count, "tunnel is up");
     driver::run(&mut machine, &mut host, &mut events)?;

@@ -1,7 +1,7 @@
 //! Netlink (netlink(7)), the routing protocol (rtnetlink(7)) and the generic one ([`generic`]): a request and its
 //! acknowledgement, several requests in one system call, and lists that the kernel sends in many messages.
 //!
-//! Each socket belongs to the network namespace of the thread that opened it. Left out: groups of notifications.
+//! Each socket belongs to the network namespace of the thread that opened it.
 
 pub mod attribute;
 pub mod generic;
@@ -270,7 +270,7 @@ impl NetlinkSocket {
     }
 
     /// Receives what is sent to these multicast groups, one bit each, from now on.
-    fn join(&self, groups: u32) -> Result<(), Error> {
+    pub(crate) fn join(&self, groups: u32) -> Result<(), Error> {
         rustix::net::bind(&self.fd, &SocketAddrNetlink::new(0, groups)).map_err(Error::of("netlink"))
     }
 
@@ -292,6 +292,12 @@ impl NetlinkSocket {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Takes all that has arrived, without waiting. It does not matter whether something was lost.
+    pub(crate) fn discard(&self) -> Result<(), Error> {
+        // No message has type 0.
+        self.receive_now(0).map(drop)
     }
 
     /// Waits for one datagram and calls `each` for its messages.

@@ -9,6 +9,7 @@
 mod advertised;
 mod build;
 mod change;
+mod news;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,6 +19,7 @@ use crate::{Error, interface};
 
 pub use build::Metric;
 pub use change::{ChangeError, Placement, plan, remove_detours, restore_lost, set_congestion_control};
+pub use news::RouteNews;
 
 // linux/rtnetlink.h.
 const RTM_NEWROUTE: u16 = 24;

@@ -206,7 +206,7 @@ fn a_client_that_has_started_is_reached_before_it_sends_a_packet_and_says_nothin
     let down = packet([10, 9, 9, 9], [10, 0, 1, 1], 40);
     world.put(9, Input::Packet(down.clone()));
     assert_eq!(world.machines[2].1.counts().unroutable, 1, "nobody knows where it is");
-    world.put(1, Input::Started);
+    world.put(1, Input::Here);
     world.put(9, Input::Packet(down.clone()));
     world.pass(MS * 700);
     assert_eq!(world.delivered, [(address(1), down)]);

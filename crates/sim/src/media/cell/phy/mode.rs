@@ -215,7 +215,8 @@ impl Modes {
         let Aggregation { missed_block_ack: missed, retry_limit: retries, .. } = *config;
         let window = if mpdus > 1 { agreed_window(mpdus) } else { 0 };
         let spacing = *spacing;
-        let limit = AggregateLimit { mpdus, bytes, amsdu, mpdu, spacing, window, delimits_all, missed, retries };
+        let limit =
+            AggregateLimit { mpdus, bytes, amsdu, mpdu, spacing, window, delimits_all, missed, retries };
         Link { limit, estimate, ..single }
     }
 }

@@ -1,0 +1,43 @@
+//! That addresses or routes of a network namespace have changed (rtnetlink(7)); which ones is not told.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::Error;
+use crate::netlink::NetlinkSocket;
+
+// linux/rtnetlink.h.
+const RTMGRP_IPV4_IFADDR: u32 = 0x10;
+const RTMGRP_IPV4_ROUTE: u32 = 0x40;
+const RTMGRP_IPV6_IFADDR: u32 = 0x100;
+const RTMGRP_IPV6_ROUTE: u32 = 0x400;
+const GROUPS: u32 = RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE;
+
+/// A source that is ready to be read when there is news.
+#[derive(Debug)]
+pub struct RouteNews(NetlinkSocket);
+
+impl RouteNews {
+    /// Watches the network namespace of this thread.
+    ///
+    /// # Errors
+    /// If the kernel gives no socket.
+    pub fn watch() -> Result<Self, Error> {
+        let socket = NetlinkSocket::open()?;
+        socket.join(GROUPS)?;
+        Ok(Self(socket))
+    }
+
+    /// Takes all news that there are, without waiting.
+    ///
+    /// # Errors
+    /// If the socket fails.
+    pub fn take(&self) -> Result<(), Error> {
+        self.0.discard()
+    }
+}
+
+impl AsFd for RouteNews {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
