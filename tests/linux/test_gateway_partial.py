@@ -69,7 +69,7 @@ def test_a_program_that_closes_before_it_is_answered_keeps_no_connection(lab):
     # The path loses some of what says so to the base station.
     await_true(lambda: len(lab.status("base")["connections"]) < 20)
     with ask(MOBILE, 81) as stream:
-        assert stream.recv(100) == b"error the address is one of this host\n"
+        assert stream.recv(100) == b"error the address is this host's own, a broadcast or a group address\n"
 
 
 PROGRAM = """

@@ -569,6 +569,10 @@ def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
     before, after = ([{key: policy[key] for key in keys} for policy in policies] for policies in both)
     assert before == after
     assert b"\xc0\xa8\x07\x02" not in out.read_bytes()
+    for option in ("--junit", "--pcap", "--sarif"):
+        answer = airwatt("analyze", CAPTURE, option, tmp_path / "x", "--anonymize", out)
+        assert (answer.status, answer.err.count("\n")) == (2, 1) and answer.err.startswith(f"airwatt: {option}: ")
+        assert not (tmp_path / "x").exists()
 
 
 def test_a_capture_of_wifi_6_is_replayed_as_it_was_sent(airwatt, tmp_path):

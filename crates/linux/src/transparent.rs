@@ -109,7 +109,7 @@ pub fn bound_buffers(stream: &TcpStream, bytes: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the address is one of this host.
+/// Whether a socket can have the address: it is one of this host, of the broadcasts, or of a group.
 pub fn is_local(address: IpAddr) -> bool {
     std::net::UdpSocket::bind((address, 0)).is_ok()
 }

@@ -188,7 +188,7 @@ impl GatewayHost {
         request: Request,
     ) -> Result<(Addresses, std::os::fd::OwnedFd, airwatt_proto::gateway::Shares), String> {
         if transparent::is_local(request.to.ip()) {
-            return Err("the address is one of this host".to_owned());
+            return Err("the address is this host's own, a broadcast or a group address".to_owned());
         }
         let is_same_version = |own: &&crate::settings::Prefix| own.address.is_ipv6() == request.to.is_ipv6();
         let own = self.config.addresses.iter().find(is_same_version);
