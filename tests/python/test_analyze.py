@@ -571,7 +571,8 @@ def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
     assert b"\xc0\xa8\x07\x02" not in out.read_bytes()
     for option in ("--junit", "--pcap", "--sarif"):
         answer = airwatt("analyze", CAPTURE, option, tmp_path / "x", "--anonymize", out)
-        assert (answer.status, answer.err.count("\n")) == (2, 1) and answer.err.startswith(f"airwatt: {option}: ")
+        assert (answer.status, answer.err.count("\n")) == (2, 1)
+        assert answer.err.startswith(f"airwatt: {option}: ")
         assert not (tmp_path / "x").exists()
 
 

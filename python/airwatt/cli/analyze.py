@@ -174,7 +174,8 @@ def command(
     if anonymize is not None:
         answers = {
             "--plot": plot, "--plot-findings": plot_findings, "--perfetto": perfetto, "--trace": trace, "--pcap": pcap,
-            "--junit": junit, "--sarif": sarif, "--compare": compare, "--fail-if": fail_if, "--current": current, "--json": json,
+            "--junit": junit, "--sarif": sarif, "--compare": compare, "--fail-if": fail_if, "--current": current,
+            "--json": json,
         }  # fmt: skip
         if unwritten := [option for option, value in answers.items() if value]:
             raise InputError(f"{unwritten[0]}: --anonymize writes a copy and ends; call analyze again with the copy")
