@@ -13,11 +13,12 @@ use airwatt_base::{Energy, Instant, Rate, Span};
 use airwatt_dot11::{AccessParameters, Standard};
 use airwatt_energy::{Cause, LISTEN_SHARE, ProfileAccount, Radio, RadioState, StateSeconds};
 use airwatt_proto::powersave::PowerSaveConfig;
-use airwatt_sim::RunError;
 use airwatt_sim::net::RunProgress;
 use airwatt_sim::record::EnergyByCause;
 use airwatt_sim::replay::idle::WINDOW;
-use airwatt_sim::replay::{Arrival, Delay, Destination, RadioPeriod, ReplayOptions, Replayed, replay};
+use airwatt_sim::replay::{
+    Arrival, Delay, Destination, RadioPeriod, ReplayCell, ReplayOptions, Replayed, replay,
+};
 use airwatt_sim::scenario::{
     Aggregation, Checked, IDEAL, ListenInterval, RadioChoice, Scenario, Wifi, list_ideal, policy_kinds,
     without_numbers,
@@ -508,10 +509,11 @@ impl<'a> WhatIf<'a> {
 
     fn replay_all(&mut self, choice: &Choice, assumed: Assumed, trace: bool) -> Result<Total, AnalyzeError> {
         let scenario = self.scenario(choice, assumed)?;
-        let rate = assumed.rate;
+        let cell = ReplayCell::new(&scenario).map_err(AnalyzeError::Option)?;
+        let (rate, beacon_bytes) = (assumed.rate, self.beacon_bytes(&scenario));
         let mut total = Total::default();
         for index in 0..self.segments.len() {
-            let replayed = self.replay_segment(&scenario, index, choice, rate, trace)?;
+            let replayed = self.replay_segment(&cell, beacon_bytes, index, choice, rate, trace)?;
             let events = replayed.events.saturating_add(SETUP_EVENTS);
             self.events = self.events.saturating_add(events);
             total.events = total.events.saturating_add(events);
@@ -533,7 +535,8 @@ impl<'a> WhatIf<'a> {
 
     fn replay_segment(
         &mut self,
-        scenario: &Checked,
+        cell: &ReplayCell<'_>,
+        beacon_bytes: u32,
         index: usize,
         choice: &Choice,
         rate: Rate,
@@ -544,7 +547,7 @@ impl<'a> WhatIf<'a> {
         let (duration, arrivals) = (segment.duration.saturating_add(TAIL), segment.arrivals.clone());
         // A segment with less of it would cost more than it saves: the window is simulated in each.
         let skip_gaps = self.skip_gaps.filter(|_| idle_time(std::slice::from_ref(segment)) > WINDOW);
-        let options = ReplayOptions { skip_gaps, trace, beacon_bytes: Some(self.beacon_bytes(scenario)) };
+        let options = ReplayOptions { skip_gaps, trace, beacon_bytes: Some(beacon_bytes) };
         let events_left = self.events_limit.saturating_sub(self.events);
         let events_traced = if trace { self.trace_bytes / TRACED_EVENT_BYTES } else { u64::MAX };
         let mut events = 0;
@@ -555,17 +558,13 @@ impl<'a> WhatIf<'a> {
             }
             (self.watch)(((done + progress.share.clamp(0.0, 1.0)) / runs).min(1.0))
         };
-        let replayed = replay(scenario, self.seed, arrivals, duration, options, &mut watch);
-        match replayed {
-            Ok(replayed) => Ok(replayed),
-            Err(RunError::Interrupted) => {
-                self.check_events(events, choice, rate)?;
-                self.is_trace_full = events > events_traced;
-                self.events = self.events.saturating_add(events);
-                Err(AnalyzeError::Interrupted)
-            }
-            Err(error) => Err(AnalyzeError::Option(error.to_string())),
+        if let Some(replayed) = replay(cell, self.seed, arrivals, duration, options, &mut watch) {
+            return Ok(replayed);
         }
+        self.check_events(events, choice, rate)?;
+        self.is_trace_full = events > events_traced;
+        self.events = self.events.saturating_add(events);
+        Err(AnalyzeError::Interrupted)
     }
 
     /// Whether the limit of events still holds with `more` events.

@@ -11,7 +11,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::event_loop::{EventLoop, Interest, Token};
 use airwatt_sim::live::{Delivery, Live, OutsideHost};
-use airwatt_sim::scenario::Checked;
+use airwatt_sim::scenario::Ready;
 use nix::libc;
 use tracing::debug;
 
@@ -47,14 +47,14 @@ enum EndReason {
 
 /// Runs an emulation on the calling thread.
 pub(crate) fn run(
-    scenario: &Checked,
+    scenario: &Ready<'_>,
     seed: u64,
     hosts: Hosts,
     options: Options,
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
     let mut running = Running::prepare(scenario, seed, &hosts, &options)?;
-    let live = Live::new(scenario, seed, options.trace).map_err(EmulateError::Input)?;
+    let live = Live::new(scenario, seed, options.trace);
     let mut events = EventLoop::new()?;
     for member in hosts.members() {
         events.add(&member.device, Token(place(member.host) as u64), Interest::Read)?;

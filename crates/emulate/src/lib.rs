@@ -116,6 +116,7 @@ pub fn emulate(
     options: Options,
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
+    let scenario = &scenario.ready().map_err(EmulateError::Input)?;
     let hosts = hosts::Hosts::build(scenario)?;
     bridge::run(scenario, seed, hosts, options, report)
 }

@@ -10,7 +10,7 @@ use airwatt_base::reason_of;
 use airwatt_linux::event_loop::Waker;
 use airwatt_linux::user::User;
 use airwatt_sim::live::OutsideHost;
-use airwatt_sim::scenario::Checked;
+use airwatt_sim::scenario::Ready;
 use tracing::debug;
 
 use crate::Options;
@@ -69,7 +69,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts everything that waits for requests, so that it is ready when the clock starts.
     pub(crate) fn prepare(
-        scenario: &Checked,
+        scenario: &Ready<'_>,
         seed: u64,
         hosts: &Hosts,
         options: &Options,
@@ -107,7 +107,7 @@ impl Running {
     /// Starts everything that sends requests.
     pub(crate) fn start(
         &mut self,
-        scenario: &Checked,
+        scenario: &Ready<'_>,
         hosts: &Hosts,
         work: &Work,
     ) -> Result<(), EmulateError> {

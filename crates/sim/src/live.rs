@@ -15,7 +15,7 @@ pub use crate::packet::Ticket;
 pub use crate::record::Observed;
 use crate::record::Run;
 use crate::route::NodeId;
-use crate::scenario::{Checked, Scenario};
+use crate::scenario::{Ready, Scenario};
 pub use crate::stack::flow::{BIN, Meter};
 
 /// A host whose network stack is outside.
@@ -31,8 +31,7 @@ pub enum OutsideHost {
 ///
 /// # Errors
 /// What of the scenario cannot be, in one line.
-pub fn stations_of(scenario: &Checked, seed: u64) -> Result<usize, String> {
-    scenario.has_own()?;
+pub fn stations_of(scenario: &Ready<'_>, seed: u64) -> Result<usize, String> {
     let plan = NetworkPlan::new(scenario, seed);
     let mut nodes = vec![plan.server()];
     for station in &plan.stations {
@@ -61,11 +60,7 @@ pub struct Live {
 
 impl Live {
     /// The network at the beginning. With `trace` it keeps frames, queues, radio states and the bytes of all packets.
-    ///
-    /// # Errors
-    /// One line about a mechanism from outside that the scenario names and that was not made.
-    pub fn new(scenario: &Checked, seed: u64, trace: bool) -> Result<Self, String> {
-        scenario.has_own()?;
+    pub fn new(scenario: &Ready<'_>, seed: u64, trace: bool) -> Self {
         let mut plan = NetworkPlan::new(scenario, seed);
         let server = plan.server();
         let stations: Vec<NodeId> = plan.stations.iter().map(|station| station.node).collect();
@@ -77,7 +72,7 @@ impl Live {
         if trace {
             network.trace();
         }
-        Ok(Self { network, server, stations, scenario: Scenario::clone(scenario), seed })
+        Self { network, server, stations, scenario: Scenario::clone(scenario), seed }
     }
 
     /// The time at which the next machine is to be woken.
@@ -154,7 +149,7 @@ mod tests {
     fn live(scenario: &str, set: &[(&str, &str)]) -> Live {
         let set: Vec<(String, String)> =
             set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Live::new(&Scenario::load(scenario, &set).unwrap(), 1, false).unwrap()
+        Live::new(&Scenario::load(scenario, &set).unwrap().ready().unwrap(), 1, false)
     }
 
     #[test]
@@ -164,9 +159,8 @@ mod tests {
         let set = [("station.power_save.policy".to_owned(), format!("{}:Nap", file.display()))];
         let scenario = Scenario::load("fast-dsl", &set).unwrap();
         std::fs::remove_file(&file).unwrap();
-        let error = Live::new(&scenario, 1, false).err().unwrap();
+        let error = scenario.ready().err().unwrap();
         assert!(error.contains("a class in Python runs in the simulator"), "{error}");
-        assert_eq!(stations_of(&scenario, 1), Err(error));
     }
 
     /// Everything that comes out within `time`, woken only when asked for.

@@ -37,8 +37,6 @@ pub enum RunError {
     },
     /// A mechanism from outside that the scenario names is missing.
     Mechanism(String),
-    /// The scenario of a replay, by this name, is no cell with one station and without flows.
-    NotOneStation(String),
     /// Whoever watched the run broke it off.
     Interrupted,
 }
@@ -51,9 +49,6 @@ impl fmt::Display for RunError {
                 write!(f, "{scenario}: flow {flow} lost its connection before it was complete")
             }
             Self::Mechanism(message) => f.write_str(message),
-            Self::NotOneStation(scenario) => {
-                write!(f, "{scenario}: expected one station and no flows, for the packets of a capture")
-            }
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -66,8 +61,8 @@ impl std::error::Error for RunError {}
 /// # Errors
 /// [`RunError`] where the run did not come to its end, or lacks a mechanism from outside that the scenario names.
 pub fn run(scenario: &Checked, seed: u64, options: &mut RunOptions) -> Result<Run, RunError> {
-    scenario.has_own().map_err(RunError::Mechanism)?;
-    let mut network = Network::new(NetworkPlan::new(scenario, seed), seed);
+    let ready = scenario.ready().map_err(RunError::Mechanism)?;
+    let mut network = Network::new(NetworkPlan::new(&ready, seed), seed);
     if options.trace {
         network.trace();
     }
@@ -87,8 +82,8 @@ pub fn run_to_pcapng(
     out: &mut dyn io::Write,
     on_progress: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Run, StreamError> {
-    scenario.has_own().map_err(RunError::Mechanism)?;
-    let mut network = Network::new(NetworkPlan::new(scenario, seed), seed);
+    let ready = scenario.ready().map_err(RunError::Mechanism)?;
+    let mut network = Network::new(NetworkPlan::new(&ready, seed), seed);
     let mut stream = PcapngStream::new(network.setting(scenario, seed), out).map_err(StreamError::Output)?;
     network.keep_frames();
     begin(scenario, seed);

@@ -76,7 +76,7 @@ impl Setting {
                 },
                 _ => return None,
             };
-            let is_udp = matches!(*flow.transport, Transport::Udp);
+            let is_udp = flow.transport.like() == Transport::Udp;
             Some(Flow { down: flow.direction? == Direction::Down, is_udp, sends })
         });
         let tcp = &scenario.tcp;

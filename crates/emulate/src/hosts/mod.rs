@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use airwatt_linux::{link, tun};
 use airwatt_sim::live::{self, OutsideHost};
-use airwatt_sim::scenario::{Checked, Scenario};
+use airwatt_sim::scenario::{Ready, Scenario};
 use nix::errno::Errno;
 use tun_rs::SyncDevice;
 
@@ -45,7 +45,7 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Builds the scenario's hosts.
-    pub(crate) fn build(scenario: &Checked) -> Result<Self, EmulateError> {
+    pub(crate) fn build(scenario: &Ready<'_>) -> Result<Self, EmulateError> {
         let stations = live::stations_of(scenario, 1).map_err(EmulateError::Input)?;
         if stations > MOST_STATIONS {
             return Err(EmulateError::Input(format!(

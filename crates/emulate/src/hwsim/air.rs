@@ -303,7 +303,7 @@ mod tests {
 
     fn air() -> Air {
         let scenario = Scenario::load("fast-dsl", &[]).unwrap();
-        let plan = NetworkPlan::new(&scenario, 1);
+        let plan = NetworkPlan::new(&scenario.ready().unwrap(), 1);
         let MediumKind::Cell(bsss) = &plan.media[0].kind else { panic!("the first medium is a cell") };
         Air::new(&bsss[0].config, &bsss[0].stations[0], &[AP, STATION], 1)
     }

@@ -86,8 +86,7 @@ impl MachineHost<Air> for Medium {
 /// # Errors
 /// If the scenario has no cell, or the kernel has no simulated radios or another medium between them.
 pub fn be_the_medium(scenario: &Checked, seed: u64) -> Result<(), EmulateError> {
-    scenario.has_own().map_err(EmulateError::Input)?;
-    let plan = NetworkPlan::new(scenario, seed);
+    let plan = NetworkPlan::new(&scenario.ready().map_err(EmulateError::Input)?, seed);
     let bss = plan.media.into_iter().find_map(|medium| match medium.kind {
         MediumKind::Cell(bsss) => bsss.into_iter().find(|bss| !bss.stations.is_empty()),
         _ => None,

@@ -19,7 +19,7 @@ use airwatt_sim::live::OutsideHost;
 use airwatt_sim::net::{Content, FlowPlan, NetworkPlan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::route::NodeId;
-use airwatt_sim::scenario::{Checked, Direction, Transport};
+use airwatt_sim::scenario::{Direction, Ready, Transport};
 use airwatt_sim::stack::application::{Dialogue, Source};
 use airwatt_sim::stack::role::Role;
 use nix::sys::socket::sockopt::{KeepAlive, RcvBufForce, ReuseAddr, TcpCongestion};
@@ -134,7 +134,7 @@ impl OpenSockets {
 
 impl Traffic {
     /// Opens the sockets of the scenario's flows.
-    pub(crate) fn prepare(scenario: &Checked, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
+    pub(crate) fn prepare(scenario: &Ready<'_>, seed: u64, hosts: &Hosts) -> Result<Self, EmulateError> {
         let plan = NetworkPlan::new(scenario, seed);
         tuning::apply(scenario, &plan, hosts)?;
         let (server, window) = (plan.server(), plan.tcp.receive_window);

@@ -17,7 +17,7 @@ use crate::direction::Direction;
 use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
 use crate::route::{Adjacency, FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId};
-use crate::scenario::{Checked, Transport};
+use crate::scenario::{Ready, Transport};
 use crate::stack::application::{
     self, Answers, Arrival, Connection, Datagrams, Dialogue, DialogueConfig, Replay,
 };
@@ -318,7 +318,7 @@ pub enum Content {
 
 impl NetworkPlan {
     /// The plan of a scenario.
-    pub fn new(scenario: &Checked, seed: u64) -> Self {
+    pub fn new(scenario: &Ready<'_>, seed: u64) -> Self {
         from_topology::plan(scenario, seed)
     }
 

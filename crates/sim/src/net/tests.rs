@@ -10,7 +10,7 @@ use crate::stack::program::TunnelCounts;
 fn plan(keys: &str) -> NetworkPlan {
     let text = format!("base = \"fast-dsl\"\n{keys}");
     let scenario = Scenario::from_text(&text, "network", &[]).unwrap_or_else(|error| panic!("{error}"));
-    NetworkPlan::new(&scenario, 1)
+    NetworkPlan::new(&scenario.ready().unwrap(), 1)
 }
 
 fn run(network: &mut Network) -> RunEnding {
@@ -201,7 +201,7 @@ fn four_ad_hoc_stations_in_a_row_forward() {
             flow = [{{ from = \"{from}\", to = \"{to}\", application = {{ kind = \"bulk\", size = \"100kB\" }} }}]"
         );
         let scenario = Scenario::from_text(&text, "row", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let mut network = Network::new(NetworkPlan::new(&scenario, 1), 1);
+        let mut network = Network::new(NetworkPlan::new(&scenario.ready().unwrap(), 1), 1);
         assert_eq!(run(&mut network), RunEnding::Complete);
         assert_eq!(network.records[0].delivered(), 100_000);
         // 70 segments and as many acknowledgements cross three hops.
@@ -249,7 +249,7 @@ fn a_tunnel_ends_at_the_access_point() {
     let text = "wifi = { standard = \"802.11a\", data_rate = \"54Mbps\" }\ntunnel = { delay_budget = \"5ms\" }\n\
                 flow = [{ direction = \"up\", application = { kind = \"bulk\", size = \"100kB\" } }]";
     let scenario = Scenario::from_text(text, "network", &[]).unwrap();
-    let mut network = Network::new(NetworkPlan::new(&scenario, 1), 1);
+    let mut network = Network::new(NetworkPlan::new(&scenario.ready().unwrap(), 1), 1);
     assert_eq!(run(&mut network), RunEnding::Complete);
     assert!(network.records[0].delivered() == 100_000);
     assert!(tunnels(&network).iter().all(|end| end.machine.packets > 0));

@@ -116,10 +116,12 @@ impl ConnectionPlan {
 pub(super) fn legs(
     scenario: &Scenario,
     group: &FlowGroup,
+    own: Option<&OwnCongestionControl>,
     tcp: &TcpConfig,
     data: Direction,
     gateway: Option<&GatewayConfig>,
 ) -> Vec<ConnectionPlan> {
+    let transport = group.transport.like();
     let with = |congestion, ackloss: bool| TcpConfig {
         congestion,
         ackloss: ackloss.then_some(scenario.ackloss),
@@ -134,19 +136,19 @@ pub(super) fn legs(
     let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
     let to_server =
         || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
-    if *group.transport == Transport::Quic {
+    if transport == Transport::Quic {
         return vec![ConnectionPlan::Quic(Box::new(scenario.quic.clone()))];
     }
     if scenario.tcp.profile == Some(TcpProfile::Linux) {
-        let (control, sack) = group.transport.on_linux().expect("checked: the hosts have the transport");
-        let watches = matches!(*group.transport, Transport::Tcp { ackloss: true, .. });
+        let (control, sack) = transport.on_linux().expect("checked: the hosts have the transport");
+        let watches = matches!(transport, Transport::Tcp { ackloss: true, .. });
         let ackloss = watches.then_some(scenario.ackloss);
         return vec![ConnectionPlan::Linux {
             config: Box::new(LinuxConfig { ackloss, ..scenario.tcp.linux(control, sack) }),
             keep_alive: [false, true].map(|is_client| scenario.tcp.keep_alive_of(is_client)),
         }];
     }
-    match *group.transport {
+    match transport {
         Transport::Split => {
             let to_station = ConnectionPlan::Tcp {
                 server_side: Box::new(relay(!down)),
@@ -168,8 +170,7 @@ pub(super) fn legs(
         }
         Transport::Snoop => vec![whole(at_gateway())],
         Transport::Tcp { congestion, ackloss } => {
-            let own_congestion = group.transport.made().cloned();
-            vec![whole(TcpConfig { own_congestion, ..with(congestion, ackloss) })]
+            vec![whole(TcpConfig { own_congestion: own.cloned(), ..with(congestion, ackloss) })]
         }
         Transport::Prtp => {
             vec![whole(TcpConfig {

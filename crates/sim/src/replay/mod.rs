@@ -13,8 +13,9 @@ use self::idle::IdleSkip;
 use crate::direction::Direction;
 use crate::net::{FlowPlan, MediumKind, Network, NetworkPlan, RunProgress, Traffic};
 pub use crate::record::{RadioPeriod, Replayed};
-use crate::run::RunError;
-use crate::scenario::{Checked, Transport};
+use crate::route::NodeId;
+use crate::scenario::resolve::{Contents, Resolved, ResolvedMedium};
+use crate::scenario::{Checked, Ready, Transport};
 pub use crate::stack::application::{Arrival, Delay, Destination};
 
 /// What a replay keeps and leaves out.
@@ -28,25 +29,66 @@ pub struct ReplayOptions {
     pub beacon_bytes: Option<u32>,
 }
 
-/// Replays `arrivals` at the only station of the cell of `scenario`, which has no flows of its own, for `duration`. Packets that are still
-/// waiting then are neither in `delays` nor in `lost`. `watch` is asked now and then whether to go on.
-///
-/// # Errors
-/// [`RunError::Interrupted`] where `watch` says so, [`RunError::NotOneStation`] for another scenario, and
-/// [`RunError::Mechanism`] where its policy is a class that was not made.
+/// A cell with one station and without flows, whose packets are those of a capture.
+#[derive(Clone, Debug)]
+pub struct ReplayCell<'a> {
+    scenario: Ready<'a>,
+    access_point: NodeId,
+    station: NodeId,
+}
+
+impl<'a> ReplayCell<'a> {
+    /// The cell of a scenario.
+    ///
+    /// # Errors
+    /// One line, if the scenario is another one, or its policy is a class that was not made.
+    pub fn new(scenario: &'a Checked) -> Result<Self, String> {
+        let Resolved { media, flows, .. } = &scenario.resolved;
+        match &media[..] {
+            [ResolvedMedium { contents: Contents::Channel(_), members, .. }] if flows.is_empty() => {
+                if let [access_point, station] = members[..] {
+                    return Ok(Self { scenario: scenario.ready()?, access_point, station });
+                }
+            }
+            _ => {}
+        }
+        let expected = "expected one station and no flows, for the packets of a capture";
+        Err(format!("{}: {expected}", scenario.name))
+    }
+
+    /// The packets of a capture.
+    fn flow(&self, arrivals: Vec<Arrival>) -> FlowPlan {
+        FlowPlan {
+            station: Some(0),
+            path: vec![(0, Direction::Down)],
+            gateway: None,
+            server: self.access_point,
+            client: self.station,
+            data: Direction::Down,
+            is_download: true,
+            transport: Transport::Udp,
+            dscp: 0,
+            traffic: Traffic::Replay(arrivals),
+            start: Span::ZERO,
+            start_spread: Span::ZERO,
+        }
+    }
+}
+
+/// Replays `arrivals` at the station of `cell` for `duration`. Packets that are still waiting then are neither in `delays` nor in `lost`.
+/// `watch` is asked now and then whether to go on; returns `None` if it says no.
 pub fn replay(
-    scenario: &Checked,
+    cell: &ReplayCell<'_>,
     seed: u64,
     arrivals: Vec<Arrival>,
     duration: Span,
     options: ReplayOptions,
     watch: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
-) -> Result<Replayed, RunError> {
-    scenario.has_own().map_err(RunError::Mechanism)?;
+) -> Option<Replayed> {
+    let scenario = &cell.scenario;
     let mut plan = NetworkPlan::new(scenario, seed);
-    if !add_replay(&mut plan, arrivals, duration) {
-        return Err(RunError::NotOneStation(scenario.name.clone()));
-    }
+    plan.flows.push(cell.flow(arrivals));
+    plan.duration = Some(duration);
     if let (MediumKind::Cell(cells), Some(_)) = (&mut plan.media[0].kind, options.beacon_bytes) {
         cells[0].config.beacon_bytes = options.beacon_bytes;
     }
@@ -59,7 +101,7 @@ pub fn replay(
         network.trace();
     }
     if idle_skip.run(&mut network, watch).is_break() {
-        return Err(RunError::Interrupted);
+        return None;
     }
     let states = if traces {
         network.take_radio_states(Instant::ZERO + network.plan.duration.unwrap_or_default(), scenario, seed)
@@ -69,30 +111,7 @@ pub fn replay(
     let mut replayed = network.into_replayed();
     replayed.radio_states = idle_skip.in_capture_time(&states);
     idle_skip.charge(&mut replayed);
-    Ok(replayed)
-}
-
-/// Adds the packets of a capture to the plan of an idle network, whose only medium is a cell with one station; `false` for another one.
-fn add_replay(plan: &mut NetworkPlan, arrivals: Vec<Arrival>, duration: Span) -> bool {
-    let [cell] = &plan.media[..] else { return false };
-    let ([access_point, station], true) = (&cell.members[..], plan.flows.is_empty()) else { return false };
-    let (access_point, station) = (*access_point, *station);
-    plan.flows.push(FlowPlan {
-        station: Some(0),
-        path: vec![(0, Direction::Down)],
-        gateway: None,
-        server: access_point,
-        client: station,
-        data: Direction::Down,
-        is_download: true,
-        transport: Transport::Udp,
-        dscp: 0,
-        traffic: Traffic::Replay(arrivals),
-        start: Span::ZERO,
-        start_spread: Span::ZERO,
-    });
-    plan.duration = Some(duration);
-    true
+    Some(replayed)
 }
 
 #[cfg(test)]

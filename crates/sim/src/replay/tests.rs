@@ -14,8 +14,9 @@ fn cell(set: &[(String, String)]) -> Checked {
 fn run(policy: &str, arrivals: &[Arrival]) -> Replayed {
     let set = [("policy".to_owned(), policy.to_owned())];
     let scenario = cell(&set);
+    let cell = ReplayCell::new(&scenario).unwrap();
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
-    replay(&scenario, 1, arrivals.to_vec(), Span::from_secs(3), ReplayOptions::default(), &mut watch).unwrap()
+    replay(&cell, 1, arrivals.to_vec(), Span::from_secs(3), ReplayOptions::default(), &mut watch).unwrap()
 }
 
 /// A packet of flow 0 down or up, without bytes.
@@ -28,9 +29,8 @@ fn arrival(at: Instant, down: bool) -> Arrival {
 fn another_scenario_than_one_idle_station_is_refused() {
     let two = cell(&[("station.count".to_owned(), "2".to_owned())]);
     for scenario in [two, Scenario::load("fast-dsl", &[]).unwrap()] {
-        let mut watch = |_: RunProgress| ControlFlow::Continue(());
-        let done = replay(&scenario, 1, Vec::new(), Span::from_secs(3), ReplayOptions::default(), &mut watch);
-        assert_eq!(done.err(), Some(RunError::NotOneStation("fast-dsl".to_owned())));
+        let error = ReplayCell::new(&scenario).err().unwrap();
+        assert_eq!(error, "fast-dsl: expected one station and no flows, for the packets of a capture");
     }
 }
 
@@ -95,10 +95,11 @@ fn replay_both_with(
     let settings: Vec<_> =
         settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = cell(&settings);
+    let cell = ReplayCell::new(&scenario).unwrap();
     let mut watch = |_: RunProgress| ControlFlow::Continue(());
     [None, Some(Span::from_secs(1))].map(|skip_gaps| {
         let options = ReplayOptions { skip_gaps, ..options };
-        replay(&scenario, 1, arrivals.to_vec(), duration, options, &mut watch).unwrap()
+        replay(&cell, 1, arrivals.to_vec(), duration, options, &mut watch).unwrap()
     })
 }
 

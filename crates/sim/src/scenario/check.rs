@@ -355,13 +355,13 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
         data_rate(group.data_rate, group.mode.is_some(), wifi.standard)?;
         mode(wifi.standard, group.mode)?;
     }
-    if group.power_save.needs_uapsd() && !ap.uapsd {
+    if group.power_save.like().needs_uapsd() && !ap.uapsd {
         let name = format!("{:?}", group.power_save.name());
         let allowed = "a policy without U-APSD, which this access point lacks (ap.uapsd)";
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
     }
-    group.power_save.check().map_err(|error| error.under("power_save"))?;
-    if group.lower_bound && !matches!(*group.power_save, PowerSaveConfig::Active(_)) {
+    group.power_save.like().check().map_err(|error| error.under("power_save"))?;
+    if group.lower_bound && !matches!(group.power_save.like(), PowerSaveConfig::Active(_)) {
         let name = format!("{:?}", group.power_save.name());
         let allowed = "\"active\" with lower_bound, since the bound is that of a radio that never sleeps";
         return Err(SettingError::out_of_range("power_save.policy", name, allowed));
@@ -422,7 +422,7 @@ pub(super) fn short_flow(scenario: &Scenario, group: &FlowGroup, stations: u32) 
     }
     group.wired.as_ref().map_or(Ok(()), |path| wired(path, "wired"))?;
     neighbours(scenario, group)?;
-    match (&group.application, *group.transport) {
+    match (&group.application, group.transport.like()) {
         (application, Transport::Udp) if application.is_saturated() && scenario.wifi.is_none() => {
             Err(SettingError::conflict("application.kind", "link", "\"saturated\" needs [wifi]"))
         }
@@ -444,7 +444,7 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     if scenario.wired.is_none() && group.wired.is_none() {
         return Err(SettingError::no_effect("neighbours", "a server at the access point", "[wired]"));
     }
-    if group.transport.uses_gateway() {
+    if group.transport.like().uses_gateway() {
         let name = format!("{:?}", group.transport.name());
         return Err(SettingError::conflict("transport", "neighbours", format!("{name} is for the last hop")));
     }
@@ -456,7 +456,7 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Outcome {
 
 /// Datagrams have no connections. Those of transports with a gateway have no requests.
 fn fresh(group: &FlowGroup) -> Outcome {
-    if group.opener().is_none() || *group.transport != Transport::Udp {
+    if group.opener().is_none() || group.transport.like() != Transport::Udp {
         return Ok(());
     }
     Err(SettingError::conflict("application.fresh", "transport \"udp\"", "datagrams have no connections"))
@@ -483,13 +483,13 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Outcome {
 /// The hosts have the flow's transport.
 fn hosts(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     if scenario.tcp.profile != Some(TcpProfile::Linux) {
-        if group.transport.needs_linux() {
+        if group.transport.like().needs_linux() {
             let why = "only hosts with tcp.profile \"linux\" have it";
             return Err(SettingError::conflict("transport", "the TCP of the RFCs", why));
         }
         return Ok(());
     }
-    if matches!(*group.transport, Transport::Udp | Transport::Quic) {
+    if matches!(group.transport.like(), Transport::Udp | Transport::Quic) {
         return Ok(());
     }
     let profile = "tcp.profile \"linux\"";
@@ -497,7 +497,7 @@ fn hosts(scenario: &Scenario, group: &FlowGroup) -> Outcome {
         let why = "a congestion control of your own runs on the TCP of the RFCs; take \"linux-settings\"";
         return Err(SettingError::conflict("transport", profile, why));
     }
-    if group.transport.on_linux().is_none() {
+    if group.transport.like().on_linux().is_none() {
         let name = group.transport.name();
         let why = format!(
             "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\" and \"cubic\", each also with \"+ackloss\", \"bbr1\" and \"bbr3\"; the profile \"linux-settings\" has {name:?}, too"
@@ -514,7 +514,7 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Outcome {
         let kind = format!("application {:?}", group.application.name());
         Err(SettingError::conflict("transport", kind, why))
     };
-    match (group.application.pattern(), *group.transport) {
+    match (group.application.pattern(), group.transport.like()) {
         (Pattern::Saturation, Transport::Udp) => Ok(()),
         (Pattern::Saturation, _) => {
             let why = "\"saturated\" needs transport \"udp\"";
@@ -543,7 +543,7 @@ fn carried(scenario: &Scenario, group: &FlowGroup) -> Outcome {
 
 fn reliability(group: &FlowGroup) -> Outcome {
     in_range("reliability", group.reliability, 0, 100)?;
-    if group.reliability < 100 && !group.transport.is_partial() {
+    if group.reliability < 100 && !group.transport.like().is_partial() {
         let because = format!("transport {:?}", group.transport.name());
         return Err(SettingError::no_effect("reliability", because, "\"e2tcp\" and \"prtp\""));
     }

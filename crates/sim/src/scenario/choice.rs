@@ -2,17 +2,16 @@
 //! (`FILE.py:CLASS`).
 //!
 //! The file is read with the scenario, so that its text is part of the key of a run, and executed by whoever makes the run: a
-//! scenario is data. A listed mechanism stands in for it, by which the other keys are checked.
+//! scenario is data. The other keys are checked by the listed mechanism that is most like it.
 
 use std::borrow::Cow;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use airwatt_base::settings::{self, NoSettings, SettingError, SettingProblem, Value, into_serde_error};
 use airwatt_base::{read_text, reason_of};
 use airwatt_proto::cc::{Algorithm, OwnCongestionControl, Recovery};
 use airwatt_proto::powersave::{
-    Abilities, Observable, OwnPolicy, PowerSaveConfig, StationPolicy, TimeoutConfig, UapsdConfig,
+    Abilities, Observable, OwnPolicy, PowerSaveConfig, TimeoutConfig, UapsdConfig,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
@@ -71,65 +70,72 @@ impl OwnMechanism for OwnCongestionControl {
     }
 }
 
-/// A listed mechanism, or one from outside, for which a listed one stands in.
-#[derive(Clone, Debug)]
-pub struct MechanismChoice<M: OwnMechanism> {
-    listed: M::Listed,
-    own: Option<Own<M>>,
-}
-
-/// Two that a name of the scenario stands for are equal if the name and the text of the file are; others are if they are the same one.
-impl<M: OwnMechanism> PartialEq for MechanismChoice<M> {
-    fn eq(&self, other: &Self) -> bool {
-        self.listed == other.listed
-            && match (&self.own, &other.own) {
-                (None, None) => true,
-                (Some(one), Some(two)) if one.source.is_none() => {
-                    two.source.is_none() && one.made == two.made
-                }
-                (Some(one), Some(two)) => one.name == two.name && one.source == two.source,
-                _ => false,
-            }
-    }
+/// A listed mechanism, or one from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mechanism<L, O> {
+    /// One of those listed.
+    Listed(L),
+    /// One from outside.
+    Own(O),
 }
 
 /// How a group of stations saves power.
-pub type PolicyChoice = MechanismChoice<OwnPolicy>;
+pub type PolicyChoice = Mechanism<PowerSaveConfig, Own<OwnPolicy>>;
 /// The transport of a group of flows.
-pub type TransportChoice = MechanismChoice<OwnCongestionControl>;
+pub type TransportChoice = Mechanism<Transport, Own<OwnCongestionControl>>;
 
 /// A mechanism from outside, as a scenario names it.
 #[derive(Clone, Debug)]
-struct Own<M> {
+pub struct Own<M: OwnMechanism> {
     name: String,
     /// The text of its file; `None` of one that was made before it was put in.
     source: Option<Arc<str>>,
     /// What an error about it begins with: file, line and key, or the flag.
     place: String,
+    /// The listed mechanism by which other keys are checked.
+    like: M::Listed,
     made: Option<M>,
 }
 
-impl<M: OwnMechanism> MechanismChoice<M> {
+/// Two that a name of the scenario stands for are equal if the name and the text of the file are; others are if they are the same one.
+impl<M: OwnMechanism> PartialEq for Own<M> {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = self.source.is_some() || self.made == other.made;
+        self.like == other.like && self.name == other.name && self.source == other.source && is_same
+    }
+}
+
+impl<M: OwnMechanism> Mechanism<M::Listed, Own<M>> {
     /// One from outside.
     pub fn own(made: M) -> Self {
-        let (name, listed) = (made.name().to_owned(), made.stand_in());
-        let own = Own { place: name.clone(), name, source: None, made: Some(made) };
-        Self { listed, own: Some(own) }
+        let (name, like) = (made.name().to_owned(), made.stand_in());
+        Self::Own(Own { place: name.clone(), name, source: None, like, made: Some(made) })
     }
 
-    /// The name in scenarios.
-    fn own_name(&self) -> Option<&str> {
-        self.own.as_ref().map(|own| own.name.as_str())
+    /// The listed mechanism by which other keys are checked: itself, or the one that is most like the one from outside.
+    pub const fn like(&self) -> M::Listed {
+        match self {
+            Self::Listed(listed) => *listed,
+            Self::Own(own) => own.like,
+        }
     }
 
-    /// The one from outside that was made. Panics if there is one that was not.
-    pub fn made(&self) -> Option<&M> {
-        self.own.as_ref().map(|own| own.made.as_ref().expect("mechanisms from outside are made before a run"))
+    /// The mechanism that runs.
+    ///
+    /// # Errors
+    /// One line that says where it was named, if it is from outside and was not made.
+    pub(super) fn ready(&self) -> Result<Mechanism<M::Listed, M>, String> {
+        match self {
+            Self::Listed(listed) => Ok(Mechanism::Listed(*listed)),
+            Self::Own(own) => own.made.clone().map(Mechanism::Own).ok_or_else(|| {
+                format!("{}: a class in Python runs in the simulator, and not here", own.place)
+            }),
+        }
     }
 
     /// Whether it is from outside.
     pub const fn is_own(&self) -> bool {
-        self.own.is_some()
+        matches!(self, Self::Own(_))
     }
 
     /// One that a file or a flag has named.
@@ -140,29 +146,20 @@ impl<M: OwnMechanism> MechanismChoice<M> {
             }
             _ => name.to_owned(),
         };
-        let own =
-            Own { name: name.to_owned(), source: Some(source.into()), place: String::new(), made: None };
-        Ok(Self { listed: M::STAND_IN, own: Some(own) })
-    }
-}
-
-impl<M: OwnMechanism> Deref for MechanismChoice<M> {
-    type Target = M::Listed;
-
-    fn deref(&self) -> &M::Listed {
-        &self.listed
+        let (name, source) = (name.to_owned(), Some(source.into()));
+        Ok(Self::Own(Own { name, source, place: String::new(), like: M::STAND_IN, made: None }))
     }
 }
 
 impl From<PowerSaveConfig> for PolicyChoice {
     fn from(listed: PowerSaveConfig) -> Self {
-        Self { listed, own: None }
+        Self::Listed(listed)
     }
 }
 
 impl From<Transport> for TransportChoice {
     fn from(listed: Transport) -> Self {
-        Self { listed, own: None }
+        Self::Listed(listed)
     }
 }
 
@@ -181,28 +178,29 @@ impl Default for TransportChoice {
 impl PolicyChoice {
     /// The name in scenarios.
     pub fn name(&self) -> &str {
-        self.own_name().unwrap_or(self.listed.name())
+        match self {
+            Self::Listed(listed) => listed.name(),
+            Self::Own(own) => &own.name,
+        }
     }
 
     /// The first of the hidden facts that the policy cannot do without, as far as that is known.
     pub fn misses(&self, hidden: &[Observable]) -> Option<Observable> {
-        let needs = match &self.own {
-            Some(own) => own.made.as_ref()?.needs(),
-            None => self.listed.needs(),
+        let needs = match self {
+            Self::Listed(listed) => listed.needs(),
+            Self::Own(own) => own.made.as_ref()?.needs(),
         };
         hidden.iter().copied().find(|fact| needs.contains(fact.ability()))
-    }
-
-    /// The policy of a station: `listed`, unless it is from outside.
-    pub(super) fn of_station(&self, listed: PowerSaveConfig) -> StationPolicy {
-        self.made().map_or(StationPolicy::Listed(listed), |own| StationPolicy::Own(own.clone()))
     }
 }
 
 impl TransportChoice {
     /// The name in scenarios.
     pub fn name(&self) -> &str {
-        self.own_name().unwrap_or(self.listed.name())
+        match self {
+            Self::Listed(listed) => listed.name(),
+            Self::Own(own) => &own.name,
+        }
     }
 }
 
@@ -211,9 +209,9 @@ const TAG: &str = "policy";
 
 impl Serialize for PolicyChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.own_name() {
-            Some(name) => std::collections::BTreeMap::from([(TAG, name)]).serialize(serializer),
-            None => self.listed.serialize(serializer),
+        match self {
+            Self::Listed(listed) => listed.serialize(serializer),
+            Self::Own(own) => std::collections::BTreeMap::from([(TAG, &own.name)]).serialize(serializer),
         }
     }
 }
@@ -346,7 +344,7 @@ pub struct OwnChoice<'a> {
     pub kind: OwnKind<'a>,
 }
 
-/// Where a mechanism goes that is made, with what stands in for it.
+/// Where a mechanism goes that is made, with the listed one that is most like it.
 pub enum OwnKind<'a> {
     /// A policy.
     Policy(&'a mut Option<OwnPolicy>, &'a mut PowerSaveConfig),
@@ -354,21 +352,15 @@ pub enum OwnKind<'a> {
     Congestion(&'a mut Option<OwnCongestionControl>, &'a mut Transport),
 }
 
-impl<M: OwnMechanism> MechanismChoice<M> {
+impl<M: OwnMechanism> Mechanism<M::Listed, Own<M>> {
     pub(super) fn as_own<'a>(
         &'a mut self,
         key: String,
         kind: impl FnOnce(&'a mut Option<M>, &'a mut M::Listed) -> OwnKind<'a>,
     ) -> Option<OwnChoice<'a>> {
-        let Self { listed, own } = self;
-        let Own { name, source, place, made } = own.as_mut()?;
-        Some(OwnChoice {
-            key,
-            place,
-            name,
-            source: source.clone().unwrap_or_default(),
-            kind: kind(made, listed),
-        })
+        let Self::Own(Own { name, source, place, like, made }) = self else { return None };
+        let source = source.clone().unwrap_or_default();
+        Some(OwnChoice { key, place, name, source, kind: kind(made, like) })
     }
 }
 

@@ -243,7 +243,11 @@ fn receives_dtims(place: &Place<'_>) -> bool {
 }
 
 fn has_target_wake(place: &Place<'_>) -> bool {
-    place.cells.iter().flat_map(|cell| &cell.station).any(|group| group.power_save.wake_request().is_some())
+    place
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.station)
+        .any(|group| group.power_save.like().wake_request().is_some())
 }
 
 /// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.
@@ -290,7 +294,7 @@ fn delays_acks(place: &Place<'_>) -> bool {
 }
 
 fn any(place: &Place<'_>, is: fn(Transport) -> bool) -> bool {
-    place.topology.flow.iter().any(|group| group.transport.is_own() || is(*group.transport))
+    place.topology.flow.iter().any(|group| group.transport.is_own() || is(group.transport.like()))
 }
 
 /// A key of the general form as the short form has it: those of a cell's access point are below `ap`, those of its stations below

@@ -40,12 +40,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::names::Names;
-pub use choice::{MechanismChoice, OwnChoice, OwnKind, OwnMechanism, PolicyChoice, TransportChoice};
+pub use choice::{Mechanism, Own, OwnChoice, OwnKind, OwnMechanism, PolicyChoice, TransportChoice};
 pub use keys::without_numbers;
 pub use link::{Links, PointToPoint};
 pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
 pub use lower_bound::{IDEAL, list_ideal, policy_kinds};
+pub use own::Ready;
 pub use radio::RadioChoice;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{
@@ -465,12 +466,13 @@ impl StationGroup {
     }
 
     /// The power-save policy: `timeout` without a time has that of the chip.
-    pub fn policy(&self) -> StationPolicy {
-        self.power_save.of_station(match *self.power_save {
-            PowerSaveConfig::Timeout(config) => {
-                PowerSaveConfig::Timeout(config.of_chip(self.radio.profile().timeout))
+    pub(crate) fn policy(&self) -> Result<StationPolicy, String> {
+        Ok(match self.power_save.ready()? {
+            Mechanism::Listed(PowerSaveConfig::Timeout(config)) => {
+                PowerSaveConfig::Timeout(config.of_chip(self.radio.profile().timeout)).into()
             }
-            policy => policy,
+            Mechanism::Listed(policy) => policy.into(),
+            Mechanism::Own(own) => StationPolicy::Own(own),
         })
     }
 

@@ -1,7 +1,12 @@
 //! The mechanisms from outside that a scenario names, each with its key: whoever makes a run puts them in.
 
-use super::choice::{OwnChoice, OwnKind};
-use super::{Checked, Scenario, StationGroup};
+use std::ops::Deref;
+
+use airwatt_proto::cc::OwnCongestionControl;
+use airwatt_proto::powersave::StationPolicy;
+
+use super::choice::{Mechanism, OwnChoice, OwnKind};
+use super::{Checked, Scenario, StationGroup, Transport};
 
 /// The policies of groups of stations that are from outside.
 fn policies_of(prefix: String, groups: &mut [StationGroup]) -> impl Iterator<Item = OwnChoice<'_>> {
@@ -23,27 +28,6 @@ impl Scenario {
         policies.chain(flows).collect()
     }
 
-    /// Whether every mechanism from outside is there.
-    ///
-    /// # Errors
-    /// One line that says where the first that is not was named.
-    pub fn has_own(&self) -> Result<(), String> {
-        let mut groups = self.cell.iter().flat_map(|cell| &cell.station).chain(&self.station);
-        if !groups.any(|group| group.power_save.is_own())
-            && !self.flow.iter().any(|flow| flow.transport.is_own())
-        {
-            return Ok(());
-        }
-        let mut own = self.clone();
-        let unmade = |choice: &OwnChoice<'_>| match &choice.kind {
-            OwnKind::Policy(made, _) => made.is_none(),
-            OwnKind::Congestion(made, _) => made.is_none(),
-        };
-        own.own_choices().into_iter().find(unmade).map_or(Ok(()), |choice| {
-            Err(format!("{}: a class in Python runs in the simulator, and not here", choice.place))
-        })
-    }
-
     /// The scenario with the mechanisms that were put in since it was checked: only a class can say whether it goes with the keys beside it.
     ///
     /// # Errors
@@ -62,5 +46,40 @@ impl Scenario {
                 None => error.to_string(),
             }
         })
+    }
+}
+
+/// A checked scenario with its mechanisms from outside: only this is planned and run.
+#[derive(Clone, Debug)]
+pub struct Ready<'a> {
+    checked: &'a Checked,
+    /// The policies of the groups of stations of each cell.
+    pub(crate) policies: Vec<Vec<StationPolicy>>,
+    /// The transports of the groups of flows.
+    pub(crate) transports: Vec<Mechanism<Transport, OwnCongestionControl>>,
+}
+
+impl Checked {
+    /// The scenario with its mechanisms from outside.
+    ///
+    /// # Errors
+    /// One line that says where the first that was not made was named.
+    pub fn ready(&self) -> Result<Ready<'_>, String> {
+        let cells = self.topology.cell.iter();
+        let policies = cells.map(|cell| cell.station.iter().map(StationGroup::policy).collect());
+        let transports = self.topology.flow.iter().map(|group| group.transport.ready());
+        Ok(Ready {
+            checked: self,
+            policies: policies.collect::<Result<_, _>>()?,
+            transports: transports.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Deref for Ready<'_> {
+    type Target = Checked;
+
+    fn deref(&self) -> &Checked {
+        self.checked
     }
 }

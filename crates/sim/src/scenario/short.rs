@@ -74,7 +74,7 @@ fn own_tables(scenario: &Scenario) -> Topology {
 
 /// The gateway at the access point, if connections meet there.
 fn gateway(scenario: &Scenario) -> Option<ProgramConfig> {
-    let is_split = |group: &FlowGroup| group.transport.uses_gateway();
+    let is_split = |group: &FlowGroup| group.transport.like().uses_gateway();
     let has_wire = |group: &FlowGroup| scenario.wired.is_some() || group.wired.is_some();
     let used = scenario.flow.iter().any(|group| is_split(group) && has_wire(group));
     let cell = if scenario.wifi.is_some() { AIR } else { LINK }.to_owned();

@@ -467,7 +467,7 @@ cell = [{ name = "left", wifi = "fast-wifi", access_point = { node = "ap" }, sta
 flow = [{ from = "server", to = "phone", transport = "split", application = { kind = "bulk", size = "100kB" } }]
 "#;
     let scenario = read(text);
-    let plan = NetworkPlan::new(&scenario, 1);
+    let plan = NetworkPlan::new(&scenario.ready().unwrap(), 1);
     let gateways: Vec<Option<usize>> = plan.flows.iter().map(|flow| flow.gateway).collect();
     assert_eq!(gateways, [Some(0), Some(1)]);
     let buffers: Vec<u64> = plan

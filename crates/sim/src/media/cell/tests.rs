@@ -141,7 +141,7 @@ fn settings(policies: &[&str], set: &[(&str, &str)]) -> (CellConfig, Vec<CellSta
     );
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_text(&text, "cell", &set).unwrap();
-    let mut plan = NetworkPlan::new(&scenario, 1);
+    let mut plan = NetworkPlan::new(&scenario.ready().unwrap(), 1);
     let MediumKind::Cell(mut bsss) = plan.media.swap_remove(0).kind else {
         unreachable!("the scenario has [wifi]")
     };

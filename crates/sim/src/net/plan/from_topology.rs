@@ -1,7 +1,7 @@
 //! From a topology in names to a plan in numbers and settings of machines.
 
 use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
-use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, WakeLimits};
+use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, StationPolicy, WakeLimits};
 use airwatt_proto::tunnel::TunnelEnd;
 
 use super::{
@@ -19,8 +19,8 @@ use crate::scenario::resolve::{
     BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
 };
 use crate::scenario::{
-    AccessPoint, Aggregation, Cell, Checked, GatewayConfig, Link, ProgramConfig, Scenario, StationGroup,
-    Topology, Transport, Wifi, WiredDirection,
+    AccessPoint, Aggregation, Cell, Checked, GatewayConfig, Link, Mechanism, ProgramConfig, Ready,
+    StationGroup, Topology, Transport, Wifi, WiredDirection,
 };
 use crate::stack::application::Pattern;
 
@@ -29,12 +29,12 @@ const UDP_HEADER_BYTES: u32 = 28;
 /// Stations enter power save within this time of the beginning: all at once they would only collide.
 const POWER_SAVE_START_SPREAD_S: f64 = 0.01;
 
-/// The plan of a checked scenario.
-pub(super) fn plan(scenario: &Checked, seed: u64) -> NetworkPlan {
-    let Checked { topology, resolved, .. } = scenario;
+/// The plan of a scenario.
+pub(super) fn plan(scenario: &Ready<'_>, seed: u64) -> NetworkPlan {
+    let Checked { topology, resolved, .. } = &**scenario;
     let is_idle = resolved.flows.is_empty();
     let media = resolved.media.iter().map(|medium| {
-        let kind = kind(topology, medium, seed);
+        let kind = kind(scenario, medium, seed);
         let kind = if is_idle { rested(kind) } else { kind };
         MediumPlan { name: medium.name.clone(), kind, members: medium.members.clone() }
     });
@@ -49,7 +49,7 @@ pub(super) fn plan(scenario: &Checked, seed: u64) -> NetworkPlan {
     });
     let mut programs = Vec::new();
     let flows = resolved.flows.iter();
-    let flows = flows.map(|flow| self::flow(scenario, topology, resolved, flow, &mut programs)).collect();
+    let flows = flows.map(|flow| self::flow(scenario, flow, &mut programs)).collect();
     programs.extend(impairments(topology, resolved));
     programs.extend(tunnels(topology, resolved));
     NetworkPlan {
@@ -158,19 +158,20 @@ fn tunnels(topology: &Topology, resolved: &Resolved) -> Vec<ProgramPlan> {
 }
 
 /// The machines' settings of a medium.
-fn kind(topology: &Topology, medium: &ResolvedMedium, seed: u64) -> MediumKind {
+fn kind(scenario: &Ready<'_>, medium: &ResolvedMedium, seed: u64) -> MediumKind {
+    let topology = &scenario.topology;
     match &medium.contents {
         Contents::Channel(bsss) => {
-            let bsss = bsss.iter().map(|place| bss(&topology.cell[place.cell], place, seed));
+            let bsss = bsss.iter().map(|place| bss(scenario, place, seed));
             MediumKind::Cell(bsss.collect())
         }
-        Contents::AdHoc { cell, stations, links } => {
-            let cell = &topology.cell[*cell];
+        Contents::AdHoc { cell: index, stations, links } => {
+            let cell = &topology.cell[*index];
             // Without an access point there are no beacons, and its settings have no effect.
             let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
             MediumKind::AdHoc(Box::new(AdHoc {
                 channel: cell_config(cell, &beacons),
-                stations: members(cell, stations, &beacons, seed),
+                stations: members(cell, &scenario.policies[*index], stations, &beacons, seed),
                 links: links.clone(),
             }))
         }
@@ -195,7 +196,8 @@ struct Beacons<'a> {
     first: Instant,
 }
 
-fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Bss {
+fn bss(scenario: &Ready<'_>, place: &BssPlace, seed: u64) -> Bss {
+    let cell = &scenario.topology.cell[place.cell];
     let access_point = cell.access_point.as_ref().expect("a checked cell has an access point");
     // Beacons and traffic start with no fixed phase between them.
     let phase = RandomStream::new(seed, &format!("{}/beacon-phase", place.stream)).unit();
@@ -206,7 +208,7 @@ fn bss(cell: &Cell, place: &BssPlace, seed: u64) -> Bss {
         config: cell_config(cell, &beacons),
         shared_radio: place.shared,
         hidden: place.hidden.clone(),
-        stations: members(cell, &place.stations, &beacons, seed),
+        stations: members(cell, &scenario.policies[place.cell], &place.stations, &beacons, seed),
     }
 }
 
@@ -339,16 +341,29 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
     }
 }
 
-/// The stations of a cell.
-fn members(cell: &Cell, stations: &[MemberStation], beacons: &Beacons<'_>, seed: u64) -> Vec<CellStation> {
+/// The stations of a cell, with the policies of their groups.
+fn members(
+    cell: &Cell,
+    policies: &[StationPolicy],
+    stations: &[MemberStation],
+    beacons: &Beacons<'_>,
+    seed: u64,
+) -> Vec<CellStation> {
     let of = |place: &MemberStation| {
-        let group = &cell.station[place.group];
-        station(group, &cell.wifi, &place.stream, beacons, seed)
+        let policy = policies[place.group].clone();
+        station(&cell.station[place.group], policy, &cell.wifi, &place.stream, beacons, seed)
     };
     stations.iter().map(of).collect()
 }
 
-fn station(group: &StationGroup, wifi: &Wifi, name: &str, beacons: &Beacons<'_>, seed: u64) -> CellStation {
+fn station(
+    group: &StationGroup,
+    policy: StationPolicy,
+    wifi: &Wifi,
+    name: &str,
+    beacons: &Beacons<'_>,
+    seed: u64,
+) -> CellStation {
     let data = group.vector(wifi);
     let radio = group.radio.profile().clone().at_rate(data.rate());
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
@@ -375,7 +390,7 @@ fn station(group: &StationGroup, wifi: &Wifi, name: &str, beacons: &Beacons<'_>,
             hidden: group.hide.iter().fold(Abilities::NONE, |hidden, fact| hidden | fact.ability()),
             ..powersave::StationConfig::default()
         },
-        policy: group.policy(),
+        policy,
         radio,
         data,
         buffer: packets(group.buffer),
@@ -421,21 +436,22 @@ fn gateway_at<'a>(
     (settings, index)
 }
 
-fn flow(
-    scenario: &Scenario,
-    topology: &Topology,
-    resolved: &Resolved,
-    flow: &ResolvedFlow,
-    programs: &mut Vec<ProgramPlan>,
-) -> FlowPlan {
+fn flow(scenario: &Ready<'_>, flow: &ResolvedFlow, programs: &mut Vec<ProgramPlan>) -> FlowPlan {
+    let Checked { topology, resolved, .. } = &**scenario;
     let group = &topology.flow[flow.group];
+    let own = match &scenario.transports[flow.group] {
+        Mechanism::Listed(_) => None,
+        Mechanism::Own(own) => Some(own),
+    };
+    let chosen = group.transport.like();
     let tcp = scenario.tcp.config();
-    let used = group.transport.uses_gateway();
-    let handshake = scenario.tcp.begins_with_handshake() || *group.transport == Transport::Quic;
+    let used = chosen.uses_gateway();
+    let handshake = scenario.tcp.begins_with_handshake() || chosen == Transport::Quic;
     let gateway = flow.gateway.filter(|_| used);
     let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
-    let legs = || transport::legs(scenario, group, &tcp, flow.data, gateway.map(|(settings, _)| settings));
-    let traffic = match (group.application.pattern(), *group.transport) {
+    let legs =
+        || transport::legs(scenario, group, own, &tcp, flow.data, gateway.map(|(settings, _)| settings));
+    let traffic = match (group.application.pattern(), chosen) {
         (Pattern::Saturation, _) => Traffic::Saturated {
             payload_bytes: tcp.full_packet_bytes().saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
@@ -464,7 +480,7 @@ fn flow(
         client: flow.client,
         data: flow.data,
         is_download: flow.is_download,
-        transport: *group.transport,
+        transport: chosen,
         dscp: group.dscp,
         traffic,
         start: group.start,

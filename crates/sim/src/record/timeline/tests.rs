@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> (RunTrace, Vec<Ledger>) {
     let changes: Vec<_> = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let scenario = Scenario::load(scenario, &changes).unwrap();
-    let mut network = Network::new(NetworkPlan::new(&scenario, 1), 1);
+    let mut network = Network::new(NetworkPlan::new(&scenario.ready().unwrap(), 1), 1);
     network.trace();
     network.run(&mut |_| ControlFlow::Continue(()));
     let places: Vec<_> = network.plan.stations().map(|(medium, number, _)| (medium, number)).collect();

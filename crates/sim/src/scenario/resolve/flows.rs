@@ -229,7 +229,7 @@ impl Resolved {
                 );
             }
         }
-        match *table.transport {
+        match table.transport.like() {
             transport if transport.needs_gateway() && !has_gateway => {
                 let why = format!("{:?} needs a gateway between its ends: node.program", transport.name());
                 conflict("transport", "this path", &why)

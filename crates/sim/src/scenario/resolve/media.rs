@@ -199,7 +199,7 @@ impl Resolved {
             ));
         }
         for (group, table) in cell.station.iter().enumerate() {
-            if !matches!(*table.power_save, PowerSaveConfig::Active(_)) {
+            if !matches!(table.power_save.like(), PowerSaveConfig::Active(_)) {
                 let allowed = "\"active\", since an ad-hoc cell has no access point that could buffer";
                 let error = SettingError::out_of_range(
                     "power_save.policy",
@@ -290,7 +290,7 @@ impl Resolved {
             let got = format!("{what} of station {}", quoted(self.name(node)));
             Err(SettingError::out_of_range("radio", got, allowed))
         };
-        match *group.power_save {
+        match group.power_save.like() {
             PowerSaveConfig::Active(_) if group.scan.is_none() => Ok(*number),
             PowerSaveConfig::Active(_) => {
                 refused("the scans", "no scans, since an access point's radio does not leave its channel")
@@ -365,7 +365,7 @@ impl Resolved {
             let under = |error: SettingError| error.under(group).under("station");
             let (Some(others), Some(names)) = (&table.hidden_from, &table.node) else { continue };
             let triggered = |table: &StationGroup| {
-                table.power_save.wake_request().is_some_and(|request| request.trigger_enabled)
+                table.power_save.like().wake_request().is_some_and(|request| request.trigger_enabled)
             };
             if cell.station.iter().any(triggered) {
                 return Err(under(SettingError::no_effect(
