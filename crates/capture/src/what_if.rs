@@ -316,7 +316,7 @@ impl<'a> WhatIf<'a> {
             beacon_interval_s: scenario.ap.beacon_interval.as_secs_f64(),
             beacon_rate_bps: rate_bps(beacon_rate),
             beacon_bytes: self.beacon_bytes(&scenario),
-            data_rate_bps: rate_bps(wifi.vector().rate()),
+            data_rate_bps: rate_bps(ReplayCell::new(&scenario).map_err(AnalyzeError::Option)?.data().rate()),
             listen_interval: scenario.station[0].listening().beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
         })

@@ -19,7 +19,7 @@ use airwatt_proto::cc::Algorithm;
 use airwatt_proto::tcp::TcpProfile;
 use airwatt_sim::live::OutsideHost;
 use airwatt_sim::net::NetworkPlan;
-use airwatt_sim::scenario::{Scenario, Transport};
+use airwatt_sim::scenario::{Scenario, TcpControl, Transport};
 
 use crate::error::{EmulateError, failed};
 use crate::hosts::{Hosts, NETWORK, address, interface, set};
@@ -30,7 +30,10 @@ const WITH_TIMESTAMPS: u64 = 52;
 /// Tunes every host.
 pub(crate) fn apply(scenario: &Scenario, plan: &NetworkPlan, hosts: &Hosts) -> Result<(), EmulateError> {
     let without_sack = |transport| {
-        matches!(transport, Transport::Tcp { congestion: Algorithm::Reno | Algorithm::NewReno, .. })
+        matches!(
+            transport,
+            Transport::Tcp(TcpControl { congestion: Algorithm::Reno | Algorithm::NewReno, .. })
+        )
     };
     let sack = plan.flows.iter().any(|flow| !without_sack(flow.transport));
     let timestamps = scenario.tcp.header.as_bytes() >= WITH_TIMESTAMPS;

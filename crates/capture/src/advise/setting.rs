@@ -102,7 +102,7 @@ impl Setting {
             mtu_bytes: tcp.mtu.as_bytes() as f64,
             header_bytes: tcp.header.as_bytes() as f64,
             rates: Rates {
-                data_bps: wifi.vector().rate().as_bps() as f64,
+                data_bps: wifi.vector()?.rate().as_bps() as f64,
                 control_bps: wifi.control_rate.map_or(CONTROL_BPS, |rate| rate.as_bps() as f64),
             },
             data_for_ack: if tcp.delayed_ack { f64::from(tcp.delayed_ack_segments) } else { 1.0 },

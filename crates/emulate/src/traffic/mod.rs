@@ -16,11 +16,11 @@ use std::thread::{self, JoinHandle};
 use airwatt_base::{RandomStream, Span};
 use airwatt_proto::cc::Algorithm;
 use airwatt_sim::live::OutsideHost;
-use airwatt_sim::net::{Content, FlowPlan, NetworkPlan, Traffic as Carried};
+use airwatt_sim::net::{FlowPlan, NetworkPlan, Traffic as Carried};
 use airwatt_sim::record::Responses;
 use airwatt_sim::route::NodeId;
-use airwatt_sim::scenario::{Direction, Ready, Transport};
-use airwatt_sim::stack::application::{Dialogue, Source};
+use airwatt_sim::scenario::{Direction, Ready, TcpControl, Transport};
+use airwatt_sim::stack::application::{Content, Dialogue, Source};
 use airwatt_sim::stack::role::Role;
 use nix::sys::socket::sockopt::{KeepAlive, RcvBufForce, ReuseAddr, TcpCongestion};
 use nix::sys::socket::{
@@ -279,7 +279,7 @@ impl Flow {
                 from.connect(there).map_err(failed("a socket"))?;
                 FlowSockets::Udp { from, to }
             }
-            transport @ (Transport::Tcp { .. } | Transport::Bbr1) => {
+            transport @ (Transport::Tcp(_) | Transport::Bbr1) => {
                 let name = congestion_control(transport).ok_or_else(|| unable(transport.name()))?;
                 let here = SocketAddrV4::new(address(OutsideHost::Server), port);
                 let listener = server
@@ -342,7 +342,7 @@ pub(crate) fn listening() -> usize {
 
 /// The kernel's congestion control for a transport; `None` if there is none.
 fn congestion_control(transport: Transport) -> Option<&'static str> {
-    let Transport::Tcp { congestion, ackloss } = transport else {
+    let Transport::Tcp(TcpControl { congestion, ackloss }) = transport else {
         return (transport == Transport::Bbr1).then_some("bbr");
     };
     match (congestion, ackloss) {

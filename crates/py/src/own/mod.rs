@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airwatt_sim::scenario::{Checked, OwnChoice, OwnKind, OwnMechanism, Scenario, Transport};
+use airwatt_sim::scenario::{Checked, OwnChoice, OwnKind, OwnMechanism, Scenario, TcpControl, Transport};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
@@ -80,7 +80,7 @@ pub(crate) fn with_mechanisms(
             OwnKind::Congestion(made, listed) => {
                 let (congestion, watches) = congestion::own(factory, failure)?;
                 *listed = match congestion.stand_in() {
-                    Transport::Tcp { congestion, .. } => Transport::Tcp { congestion, ackloss: watches },
+                    Transport::Tcp(control) => Transport::Tcp(TcpControl { ackloss: watches, ..control }),
                     other => other,
                 };
                 *made = Some(congestion);

@@ -29,6 +29,7 @@ use cell::CellMedium;
 
 pub use link_queue::LinkDiscipline;
 pub use pipe::{CrossTraffic, Pipe, PipeConfig, PipeOutput, PipeStatistics, PipeTimer};
+pub(crate) use point_to_point::large_queue;
 pub use point_to_point::{PointToPointConfig, PointToPointInput, PointToPointMedium, PointToPointOutput};
 pub use wire::Wire;
 

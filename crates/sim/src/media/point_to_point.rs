@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, QueueLimit, Rate, Span, Timeout};
 use airwatt_energy::{Cause, Causes, Ledger, LowerBound, Radio, RadioState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::errors::{ErrorConfig, ErrorProcess};
 use super::link_queue::LinkDiscipline;
@@ -18,19 +20,29 @@ use crate::direction::Direction;
 use crate::packet::{FlowLabel, NO_FLOW, Packet};
 use crate::pending::Pending;
 
-/// What a point-to-point link is like.
-#[derive(Clone, Debug, PartialEq)]
+/// A full-duplex wireless link between the base station and one station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PointToPoint")]
 pub struct PointToPointConfig {
-    /// Rate of each direction.
+    /// Rate of each direction, counted over whole packets.
     pub rate: Rate,
     /// Propagation, one way.
     pub delay: Span,
-    /// What waits for either transmitter at most.
+    /// Drop-tail queue before either transmitter; the packet in transmission is not counted.
+    #[serde(default = "large_queue")]
     pub queue: QueueLimit,
-    /// A packet arrives `delay` after its first bit left ([`PipeConfig::cut_through`]).
+    /// Whether a packet arrives `delay` after its first bit was sent instead of after its last.
+    #[serde(default)]
     pub cut_through: bool,
-    /// Which packets are damaged.
+    /// Which packets are damaged: `model`, and the settings of that model.
+    #[serde(default)]
     pub errors: ErrorConfig,
+}
+
+/// The queue before a link where none is set.
+pub(crate) const fn large_queue() -> QueueLimit {
+    QueueLimit::Packets(1_000)
 }
 
 /// A packet to send.

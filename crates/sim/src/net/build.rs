@@ -2,10 +2,10 @@
 
 use airwatt_base::percentile::Histogram;
 use airwatt_base::{Instant, RandomStream, Schedule, Slot, Span};
-use airwatt_proto::any_end::AnyEnd;
 
 use super::node::{Node, Ports, Stack};
 use super::plan::{self, FlowPlan, MediumKind, MediumPlan, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
+use super::transport::Endpoints;
 use super::{ApplicationEntry, MediumEntry, Network, Owner, ProgramEntry, Source};
 use crate::direction::Direction;
 use crate::engine::Fingerprint;
@@ -271,14 +271,7 @@ fn machine(medium: &MediumPlan, seed: u64) -> Medium {
 
 fn port(first: u16, flow: usize) -> u16 {
     let port = u16::try_from(flow).ok().and_then(|flow| first.checked_add(flow));
-    port.expect("a checked scenario has no more flows than ports")
-}
-
-/// The transports of a connection: at its server, at its client, and the two legs of a gateway if it has one.
-struct Endpoints {
-    server: SocketTransport,
-    client: SocketTransport,
-    relay: Option<[AnyEnd; 2]>,
+    port.expect("a network has no more flows than ports")
 }
 
 fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
@@ -287,16 +280,7 @@ fn endpoints(flow: &FlowPlan, seed: impl FnOnce() -> u64) -> Endpoints {
         Endpoints { server: udp(), client: udp(), relay: None }
     };
     match &flow.traffic {
-        Traffic::Transfer { legs, handshake, .. } => {
-            let seed = seed();
-            let mut legs = legs.iter().map(|leg| leg.endpoints(*handshake, seed));
-            let (server, mut client) = legs.next().expect("a transfer has a connection");
-            let relay = legs.next().map(|(wireless, station)| {
-                let wired = std::mem::replace(&mut client, station);
-                [wired, wireless].map(|leg| leg.into_leg().expect("checked: a gateway relays TCP and E2TCP"))
-            });
-            Endpoints { server, client, relay }
-        }
+        Traffic::Transfer { connection, handshake, .. } => connection.endpoints(*handshake, seed()),
         Traffic::Datagrams { header_bytes, .. } | Traffic::Saturated { header_bytes, .. } => {
             datagrams(*header_bytes)
         }

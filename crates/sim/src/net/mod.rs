@@ -25,8 +25,8 @@ use airwatt_proto::powersave::{ReceiveWindow, StationId};
 use airwatt_proto::tcp;
 
 pub use external::Delivery;
-pub use plan::{Content, FlowPlan, MediumKind, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
-pub use transport::ConnectionPlan;
+pub use plan::{FlowPlan, MediumKind, NetworkPlan, ProgramKind, ProgramPlan, Traffic};
+pub use transport::{ConnectionPlan, LegPlan};
 
 use crate::direction::Direction;
 use crate::engine::Fingerprint;

@@ -18,9 +18,7 @@ use crate::media::cell::{Bss, CellConfig, CellStation};
 use crate::media::{PipeConfig, PointToPointConfig};
 use crate::route::{Adjacency, FixedRoute, Graph, Hop, Interface, MediumId, Member, NodeId};
 use crate::scenario::{Ready, Transport};
-use crate::stack::application::{
-    self, Answers, Arrival, Connection, Datagrams, Dialogue, DialogueConfig, Replay,
-};
+use crate::stack::application::{self, Answers, Arrival, Connection, Content, Datagrams, Dialogue, Replay};
 use crate::stack::application::{Saturation, Source, SourceConfig, Transfer};
 use crate::stack::impairment::ImpairmentConfig;
 
@@ -266,7 +264,7 @@ impl FlowPlan {
     /// The name of its transport, or that of a congestion control from outside.
     pub(crate) fn transport_name(&self) -> Cow<'static, str> {
         let own = match &self.traffic {
-            Traffic::Transfer { legs, .. } => legs.iter().find_map(ConnectionPlan::own_congestion),
+            Traffic::Transfer { connection, .. } => connection.own_congestion(),
             _ => None,
         };
         own.map_or_else(|| self.transport.name().into(), |own| own.name().to_owned().into())
@@ -280,8 +278,8 @@ pub enum Traffic {
     Transfer {
         /// What the application sends.
         content: Content,
-        /// The legs of each connection, from the server to the station: one, or two that a gateway joins.
-        legs: Vec<ConnectionPlan>,
+        /// The ends of each connection.
+        connection: Box<ConnectionPlan>,
         /// Whether connections begin with a SYN exchange.
         handshake: bool,
     },
@@ -305,15 +303,6 @@ pub enum Traffic {
     },
     /// The packets of a capture.
     Replay(Vec<Arrival>),
-}
-
-/// What an application sends over connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// The data of a source.
-    Source(SourceConfig),
-    /// The requests and replies of a dialogue.
-    Dialogue(DialogueConfig),
 }
 
 impl NetworkPlan {

@@ -1,32 +1,45 @@
 //! From a scenario's transports to the ends of connections.
 
+use airwatt_proto::any_end::AnyEnd;
 use airwatt_proto::cc::{Algorithm, OwnCongestionControl};
 use airwatt_proto::e2tcp::{self, E2tcpConfig, IpVersion};
 use airwatt_proto::gateway::Translated;
 use airwatt_proto::quic::{QuicConfig, QuicEnd};
 use airwatt_proto::tcp::linux::{KeepAlive, LinuxConfig, LinuxEnd};
-use airwatt_proto::tcp::{self, TcpConfig, TcpProfile};
+use airwatt_proto::tcp::{self, TcpConfig};
 
 use crate::direction::Direction;
-use crate::scenario::{FlowGroup, GatewayConfig, Scenario, Transport};
-use crate::stack::transport::SocketTransport as Endpoint;
+use crate::scenario::resolve::{Ends, FlowGateway};
+use crate::scenario::{FlowGroup, Scenario, TcpControl};
+use crate::stack::transport::SocketTransport;
 
-/// One connection of a flow, by the settings of its endpoints.
+/// A connection of a flow, by the settings of its endpoints: from the node that listens to the one that opens.
 #[derive(Clone, Debug)]
 pub enum ConnectionPlan {
-    /// TCP.
-    Tcp {
-        /// The endpoint on the server's side.
-        server_side: Box<TcpConfig>,
-        /// The endpoint on the station's side.
-        station_side: Box<TcpConfig>,
-    },
+    /// TCP or E2TCP from end to end.
+    Whole(LegPlan),
+    /// Two connections that a gateway joins.
+    Relayed([LegPlan; 2]),
     /// TCP of hosts with Linux, with equal settings but for keep-alives.
     Linux {
         /// The settings of both.
         config: Box<LinuxConfig>,
         /// The keep-alives of the endpoint on the server's side, and of the one on the station's.
         keep_alive: [Option<KeepAlive>; 2],
+    },
+    /// QUIC, with equal settings.
+    Quic(Box<QuicConfig>),
+}
+
+/// A connection that a gateway can relay, by the settings of its endpoints.
+#[derive(Clone, Debug)]
+pub enum LegPlan {
+    /// TCP.
+    Tcp {
+        /// The endpoint on the server's side.
+        server_side: Box<TcpConfig>,
+        /// The endpoint on the station's side.
+        station_side: Box<TcpConfig>,
     },
     /// E2TCP.
     E2tcp {
@@ -35,8 +48,6 @@ pub enum ConnectionPlan {
         /// The endpoint on the station's side.
         station_side: Box<E2tcpConfig>,
     },
-    /// QUIC, with equal settings.
-    Quic(Box<QuicConfig>),
     /// E2TCP's rules at the server's side, TCP at the station's.
     Translated {
         /// The endpoint on the server's side.
@@ -46,22 +57,56 @@ pub enum ConnectionPlan {
     },
 }
 
+/// The transports of a connection: at its server, at its client, and the two legs of a gateway if it has one.
+pub(super) struct Endpoints {
+    pub(super) server: SocketTransport,
+    pub(super) client: SocketTransport,
+    pub(super) relay: Option<[AnyEnd; 2]>,
+}
+
 impl ConnectionPlan {
     /// The congestion control from outside that its senders use, if there is one.
     pub fn own_congestion(&self) -> Option<&OwnCongestionControl> {
         match self {
-            Self::Tcp { server_side, .. } => server_side.own_congestion.as_ref(),
-            Self::Linux { .. } | Self::Quic(_) | Self::E2tcp { .. } | Self::Translated { .. } => None,
+            Self::Whole(LegPlan::Tcp { server_side, .. }) => server_side.own_congestion.as_ref(),
+            _ => None,
         }
     }
 
-    /// The endpoint on the server's side and the one on the station's: closed before a handshake, otherwise established. What
-    /// they do at random follows from `seed`.
-    pub(super) fn endpoints(&self, handshake: bool, seed: u64) -> (Endpoint, Endpoint) {
+    /// Its endpoints: closed before a handshake, otherwise established. What they do at random follows from `seed`.
+    pub(super) fn endpoints(&self, handshake: bool, seed: u64) -> Endpoints {
+        let whole = |server, client| Endpoints { server, client, relay: None };
+        match self {
+            Self::Whole(leg) => {
+                let (server, client) = leg.ends(handshake);
+                whole(server.into(), client.into())
+            }
+            Self::Relayed(legs) => {
+                let [(server, wired), (wireless, client)] = legs.each_ref().map(|leg| leg.ends(handshake));
+                Endpoints { server: server.into(), client: client.into(), relay: Some([wired, wireless]) }
+            }
+            Self::Linux { config, keep_alive: [server, station] } => {
+                let end = |seed, keep_alive| {
+                    let config = LinuxConfig { seed, keep_alive, ..(**config).clone() };
+                    SocketTransport::Linux(Box::new(LinuxEnd::new(config)))
+                };
+                whole(end(seed, *server), end(!seed, *station))
+            }
+            Self::Quic(config) => {
+                let end = |seed| SocketTransport::Quic(Box::new(QuicEnd::new(config, seed)));
+                whole(end(seed), end(!seed))
+            }
+        }
+    }
+}
+
+impl LegPlan {
+    /// The endpoint on the server's side and the one on the station's.
+    fn ends(&self, handshake: bool) -> (AnyEnd, AnyEnd) {
         match self {
             Self::Tcp { server_side, station_side } => {
                 let end = |own: &TcpConfig, peer: &TcpConfig| {
-                    Endpoint::Tcp(Box::new(if handshake {
+                    AnyEnd::Tcp(Box::new(if handshake {
                         tcp::Connection::new(own.clone())
                     } else {
                         tcp::Connection::established(own.clone(), peer)
@@ -69,20 +114,9 @@ impl ConnectionPlan {
                 };
                 (end(server_side, station_side), end(station_side, server_side))
             }
-            Self::Linux { config, keep_alive: [server, station] } => {
-                let end = |seed, keep_alive| {
-                    let config = LinuxConfig { seed, keep_alive, ..(**config).clone() };
-                    Endpoint::Linux(Box::new(LinuxEnd::new(config)))
-                };
-                (end(seed, *server), end(!seed, *station))
-            }
-            Self::Quic(config) => {
-                let end = |seed| Endpoint::Quic(Box::new(QuicEnd::new(config, seed)));
-                (end(seed), end(!seed))
-            }
             Self::E2tcp { server_side, station_side } => {
                 let end = |own: &E2tcpConfig, peer: &E2tcpConfig| {
-                    Endpoint::E2tcp(Box::new(if handshake {
+                    AnyEnd::E2tcp(Box::new(if handshake {
                         e2tcp::Connection::new(own.clone(), 0, IpVersion::V4)
                     } else {
                         e2tcp::Connection::established(own.clone(), peer, 0)
@@ -105,88 +139,73 @@ impl ConnectionPlan {
                     let station = tcp::Connection::established((**station_side).clone(), &seen);
                     (Translated::established(base, headers, station_side.initial_sequence), station)
                 };
-                (Endpoint::Translated(Box::new(base)), Endpoint::Tcp(Box::new(station)))
+                (AnyEnd::Translated(Box::new(base)), AnyEnd::Tcp(Box::new(station)))
             }
         }
     }
 }
 
-/// The legs of a connection of `group`, from the node that listens to the one that opens: one from end to end, or two that a
-/// gateway joins.
-pub(super) fn legs(
+/// The connection of a flow of `group` with these ends.
+pub(super) fn connection(
     scenario: &Scenario,
     group: &FlowGroup,
     own: Option<&OwnCongestionControl>,
-    tcp: &TcpConfig,
     data: Direction,
-    gateway: Option<&GatewayConfig>,
-) -> Vec<ConnectionPlan> {
-    let transport = group.transport.like();
-    let with = |congestion, ackloss: bool| TcpConfig {
+    ends: Ends,
+) -> ConnectionPlan {
+    let with = |TcpControl { congestion, ackloss }| TcpConfig {
         congestion,
         ackloss: ackloss.then_some(scenario.ackloss),
-        ..tcp.clone()
-    };
-    let at_gateway = || match gateway.map(|gateway| gateway.transport) {
-        Some(Transport::Tcp { congestion, ackloss }) => with(congestion, ackloss),
-        _ => unreachable!("checked: there is a gateway, and it speaks TCP"),
+        ..scenario.tcp.config()
     };
     // Where the base station reads, data wait until there is room for them on the other side.
     let down = data == Direction::Down;
-    let relay = |reads: bool| TcpConfig { read_at_once: !reads, ..at_gateway() };
-    let to_server =
-        || ConnectionPlan::Tcp { server_side: Box::new(at_gateway()), station_side: Box::new(relay(down)) };
-    if transport == Transport::Quic {
-        return vec![ConnectionPlan::Quic(Box::new(scenario.quic.clone()))];
-    }
-    if scenario.tcp.profile == Some(TcpProfile::Linux) {
-        let (control, sack) = transport.on_linux().expect("checked: the hosts have the transport");
-        let watches = matches!(transport, Transport::Tcp { ackloss: true, .. });
-        let ackloss = watches.then_some(scenario.ackloss);
-        return vec![ConnectionPlan::Linux {
-            config: Box::new(LinuxConfig { ackloss, ..scenario.tcp.linux(control, sack) }),
-            keep_alive: [false, true].map(|is_client| scenario.tcp.keep_alive_of(is_client)),
-        }];
-    }
-    match transport {
-        Transport::Split => {
-            let to_station = ConnectionPlan::Tcp {
-                server_side: Box::new(relay(!down)),
-                station_side: Box::new(at_gateway()),
+    let relay = |gateway: FlowGateway, reads: bool| {
+        Box::new(TcpConfig { read_at_once: !reads, ..with(gateway.control) })
+    };
+    let to_server = |gateway: FlowGateway| LegPlan::Tcp {
+        server_side: Box::new(with(gateway.control)),
+        station_side: relay(gateway, down),
+    };
+    match ends {
+        Ends::Quic => ConnectionPlan::Quic(Box::new(scenario.quic.clone())),
+        Ends::Linux { control, sack, ackloss } => {
+            let ackloss = ackloss.then_some(scenario.ackloss);
+            ConnectionPlan::Linux {
+                config: Box::new(LinuxConfig { ackloss, ..scenario.tcp.linux(control, sack) }),
+                keep_alive: [false, true].map(|is_client| scenario.tcp.keep_alive_of(is_client)),
+            }
+        }
+        Ends::Split(gateway) => {
+            let to_station = LegPlan::Tcp {
+                server_side: relay(gateway, !down),
+                station_side: Box::new(with(gateway.control)),
             };
-            vec![to_server(), to_station]
+            ConnectionPlan::Relayed([to_server(gateway), to_station])
         }
-        Transport::E2tcp => {
-            let hop = e2tcp_hop(scenario, group, down, gateway.is_some());
-            if gateway.is_some() { vec![to_server(), hop] } else { vec![hop] }
+        Ends::E2tcp(Some(gateway)) => {
+            ConnectionPlan::Relayed([to_server(gateway), e2tcp_hop(scenario, group, down, true)])
         }
-        Transport::E2tcpBase => {
+        Ends::E2tcp(None) => ConnectionPlan::Whole(e2tcp_hop(scenario, group, down, false)),
+        Ends::E2tcpBase(gateway) => {
             let near = E2tcpConfig { read_at_once: down, ..e2tcp_end(scenario, group) };
-            let hop = ConnectionPlan::Translated {
-                server_side: Box::new(near),
-                station_side: Box::new(with(Algorithm::Sack, false)),
-            };
-            vec![to_server(), hop]
+            let control = TcpControl { congestion: Algorithm::Sack, ackloss: false };
+            let station_side = Box::new(with(control));
+            let hop = LegPlan::Translated { server_side: Box::new(near), station_side };
+            ConnectionPlan::Relayed([to_server(gateway), hop])
         }
-        Transport::Snoop => vec![whole(at_gateway())],
-        Transport::Tcp { congestion, ackloss } => {
-            vec![whole(TcpConfig { own_congestion: own.cloned(), ..with(congestion, ackloss) })]
-        }
-        Transport::Prtp => {
-            vec![whole(TcpConfig {
-                reliability: group.reliability,
-                reliability_window: group.reliability_window,
-                ..with(Algorithm::NewReno, false)
-            })]
-        }
-        Transport::Bbr1 | Transport::Bbr3 => unreachable!("checked: the hosts have the profile \"linux\""),
-        Transport::Quic => unreachable!("QUIC has its own settings"),
-        Transport::Udp => unreachable!("datagrams have no connection"),
+        Ends::Snoop(gateway) => whole(with(gateway.control)),
+        Ends::Tcp(control) => whole(TcpConfig { own_congestion: own.cloned(), ..with(control) }),
+        Ends::Prtp => whole(TcpConfig {
+            reliability: group.reliability,
+            reliability_window: group.reliability_window,
+            ..with(TcpControl { congestion: Algorithm::NewReno, ackloss: false })
+        }),
     }
 }
 
 /// A connection over E2TCP to a station, from the base station if it is relayed.
-fn e2tcp_hop(scenario: &Scenario, group: &FlowGroup, down: bool, is_relayed: bool) -> ConnectionPlan {
+fn e2tcp_hop(scenario: &Scenario, group: &FlowGroup, down: bool, is_relayed: bool) -> LegPlan {
     let end = e2tcp_end(scenario, group);
     // The base station receives for somebody else, and so as much as the station's SYN asks for.
     let near = E2tcpConfig {
@@ -195,7 +214,7 @@ fn e2tcp_hop(scenario: &Scenario, group: &FlowGroup, down: bool, is_relayed: boo
         ..end.clone()
     };
     let end = E2tcpConfig { asks: Some(end.reliability).filter(|asked| *asked < 100), ..end };
-    ConnectionPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) }
+    LegPlan::E2tcp { server_side: Box::new(near), station_side: Box::new(end) }
 }
 
 /// The settings of either end of a flow's E2TCP.
@@ -207,5 +226,5 @@ fn e2tcp_end(scenario: &Scenario, group: &FlowGroup) -> E2tcpConfig {
 
 /// A connection from end to end.
 fn whole(end: TcpConfig) -> ConnectionPlan {
-    ConnectionPlan::Tcp { server_side: Box::new(end.clone()), station_side: Box::new(end) }
+    ConnectionPlan::Whole(LegPlan::Tcp { server_side: Box::new(end.clone()), station_side: Box::new(end) })
 }

@@ -682,8 +682,7 @@ fn fastest(bsss: &[Bss]) -> Option<TxVector> {
 /// Jun et al. (2003) for this cell's frames of the largest size at this rate.
 fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, vector: TxVector) -> f64 {
     let timing = cell.standard.timing();
-    let control = cell.standard.layout(cell.control_rate).expect("a checked scenario has rates of its PHY");
-    let data = vector.layout(cell.standard.band());
+    let [control, data] = [cell.control, vector].map(|vector| vector.layout(cell.standard.band()));
     let slot_s = timing.slot.as_secs_f64();
     let access = cell.best_effort().access;
     let aifsn = (access.aifs - timing.sifs).whole(timing.slot);

@@ -8,6 +8,7 @@ pub mod idle;
 use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Span};
+use airwatt_dot11::TxVector;
 
 use self::idle::IdleSkip;
 use crate::direction::Direction;
@@ -35,6 +36,7 @@ pub struct ReplayCell<'a> {
     scenario: Ready<'a>,
     access_point: NodeId,
     station: NodeId,
+    data: TxVector,
 }
 
 impl<'a> ReplayCell<'a> {
@@ -45,15 +47,21 @@ impl<'a> ReplayCell<'a> {
     pub fn new(scenario: &'a Checked) -> Result<Self, String> {
         let Resolved { media, flows, .. } = &scenario.resolved;
         match &media[..] {
-            [ResolvedMedium { contents: Contents::Channel(_), members, .. }] if flows.is_empty() => {
-                if let [access_point, station] = members[..] {
-                    return Ok(Self { scenario: scenario.ready()?, access_point, station });
+            [ResolvedMedium { contents: Contents::Channel(bsss), members, .. }] if flows.is_empty() => {
+                if let ([bss], &[access_point, station]) = (&bsss[..], &members[..]) {
+                    let data = bss.modes.data;
+                    return Ok(Self { scenario: scenario.ready()?, access_point, station, data });
                 }
             }
             _ => {}
         }
         let expected = "expected one station and no flows, for the packets of a capture";
         Err(format!("{}: {expected}", scenario.name))
+    }
+
+    /// How its data frames are sent.
+    pub const fn data(&self) -> TxVector {
+        self.data
     }
 
     /// The packets of a capture.

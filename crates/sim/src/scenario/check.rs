@@ -1,13 +1,13 @@
 //! Values that can be read but cannot be: outside a range, or impossible together.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Power, QueueLimit, Rate, Size, Span};
-use airwatt_dot11::{Band, Standard, TxVector};
+use airwatt_base::{Power, QueueLimit, Size, Span};
+use airwatt_dot11::Format;
 use airwatt_proto::powersave::{PowerSaveConfig, WakeRequest};
-use airwatt_proto::tcp::TcpProfile;
 
+use super::modes::{self, CellModes};
 use super::{
-    AccessPoint, Aggregation, FlowGroup, ListenInterval, PathLoss, PointToPoint, RateControl, Scenario,
+    AccessPoint, Aggregation, FlowGroup, ListenInterval, PathLoss, PointToPointConfig, RateControl, Scenario,
     StationGroup, Transport, Wifi, Wired, WiredDirection,
 };
 use crate::limits::{MAX_RATE, MIN_RATE};
@@ -15,7 +15,6 @@ use crate::media::LinkDiscipline;
 use crate::media::cell::access::contention::AccessMethod;
 use crate::media::cell::frame::{QOS_OVERHEAD_BYTES, beacon_bytes};
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_amsdu_bytes, max_window};
-use crate::stack::application::Pattern;
 use crate::stack::flow::BIN;
 
 /// Association identifiers end here (802.11-2020 9.4.1.8).
@@ -36,16 +35,6 @@ pub(super) fn queue(key: &str, limit: QueueLimit) -> Outcome {
         QueueLimit::Packets(count) => in_range(key, count, 1, MAX_QUEUE)
             .map_err(|_| SettingError::out_of_range(key, limit, format!("1packets to {MAX_QUEUE}packets"))),
         QueueLimit::Bytes(size) => in_range(key, size, Size::from_bytes(1), Size::from_bytes(1 << 40)),
-    }
-}
-
-/// An access point counts packets.
-fn packets_only(key: &str, limit: QueueLimit) -> Outcome {
-    match limit {
-        QueueLimit::Packets(_) => queue(key, limit),
-        QueueLimit::Bytes(_) => {
-            Err(SettingError::out_of_range(key, limit, "a number of packets such as 100packets"))
-        }
     }
 }
 
@@ -80,9 +69,9 @@ pub(super) fn short_form(scenario: &Scenario) -> Outcome {
 
 /// An access point with its stations.
 pub(super) fn access_point(ap: &AccessPoint, stations: &[StationGroup]) -> Outcome {
-    packets_only("buffer", ap.buffer)?;
+    queue("buffer", ap.buffer.into())?;
     if let Some(buffer) = ap.power_save_buffer {
-        packets_only("power_save_buffer", buffer)?;
+        queue("power_save_buffer", buffer.into())?;
     }
     in_range("beacon_interval", ap.beacon_interval, Span::from_millis(10), MAX_BEACON_INTERVAL)?;
     if let Some(length) = ap.beacon_length {
@@ -163,7 +152,7 @@ pub(super) fn wired_direction(direction: &WiredDirection) -> Outcome {
     Ok(())
 }
 
-fn link(scenario: &Scenario, link: &PointToPoint) -> Outcome {
+fn link(scenario: &Scenario, link: &PointToPointConfig) -> Outcome {
     in_range("link.rate", link.rate, MIN_RATE, MAX_RATE)?;
     in_range("link.delay", link.delay, Span::ZERO, MAX_ROUND_TRIP)?;
     queue("link.queue", link.queue)?;
@@ -183,47 +172,9 @@ fn link(scenario: &Scenario, link: &PointToPoint) -> Outcome {
     })
 }
 
-/// A rate that is set is one of these, which `standard` has.
-fn rate_of(key: &str, rate: Option<Rate>, rates: &[Rate], standard: Standard) -> Outcome {
-    let Some(rate) = rate.filter(|rate| !rates.contains(rate)) else { return Ok(()) };
-    let mut allowed = rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    // Who names a standard without its band means that of the beacons.
-    let in_other_band =
-        |other: &Standard| other.name().starts_with(standard.name()) && other.control_rates().contains(&rate);
-    if let Some(other) = Standard::ALL.iter().find(|other| in_other_band(other)) {
-        allowed += &format!(", or wifi.standard = {:?}, which has it", other.name());
-    }
-    Err(SettingError::out_of_range(key, rate, format!("a rate of this standard: {allowed}")))
-}
-
-/// A rate of data, if it is set, is one of the standard. At 6 GHz data frames are HE, which has modes: a rate says nothing there without one.
-fn data_rate(rate: Option<Rate>, has_mode: bool, standard: Standard) -> Outcome {
-    match rate {
-        Some(rate) if standard.band() == Band::Ghz6 && !has_mode => {
-            let modes = standard.modes().unwrap_or_default();
-            let allowed = format!("none with {}, but a mode: {modes}", standard.name());
-            Err(SettingError::out_of_range("data_rate", rate, allowed))
-        }
-        _ => rate_of("data_rate", rate, &standard.rates(), standard),
-    }
-}
-
 /// How the members of a cell use the air.
 pub(super) fn wifi(wifi: &Wifi) -> Outcome {
-    data_rate(wifi.data_rate, wifi.mode.is_some(), wifi.standard)?;
-    let control = wifi.standard.control_rates();
-    let given = [
-        ("control_rate", wifi.control_rate),
-        ("beacon_rate", wifi.beacon_rate),
-        ("group_rate", wifi.group_rate),
-    ];
-    for (key, rate) in given {
-        rate_of(key, rate, &control, wifi.standard)?;
-    }
-    if wifi.data_rate.is_none() && wifi.mode.is_none() {
-        return Err(SettingError::missing("data_rate", "a rate, or wifi.mode"));
-    }
-    mode(wifi.standard, wifi.mode)?;
+    let modes = CellModes::new(wifi)?;
     if wifi.rate_control == RateControl::MinstrelHt && wifi.standard.modes().is_none() {
         let allowed = format!("\"fixed\" with {}; it chooses among MCS", wifi.standard.name());
         return Err(SettingError::out_of_range("rate_control", "\"minstrel-ht\"", allowed));
@@ -249,19 +200,12 @@ pub(super) fn wifi(wifi: &Wifi) -> Outcome {
     rts(wifi)?;
     categories(wifi)?;
     lifetimes(wifi).map_err(|error| error.under("msdu_lifetime"))?;
-    aggregation(wifi).map_err(|error| error.under("aggregation"))?;
+    aggregation(wifi, modes.data.format()).map_err(|error| error.under("aggregation"))?;
     wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
     let probabilities =
         [("frame_error_rate", wifi.frame_error_rate), ("response_error_rate", wifi.response_error_rate)];
     let wrong = probabilities.into_iter().find(|(_, value)| !(0.0..1.0).contains(value));
     wrong.map_or(Ok(()), |(key, value)| Err(SettingError::out_of_range(key, value, "0 to below 1")))
-}
-
-/// A mode that is set is one of the standard.
-fn mode(standard: Standard, mode: Option<TxVector>) -> Outcome {
-    let Some(mode) = mode.filter(|mode| !standard.has(mode)) else { return Ok(()) };
-    let modes = standard.modes().unwrap_or("none, but a data_rate");
-    Err(SettingError::out_of_range("mode", mode, format!("a mode of {}: {modes}", standard.name())))
 }
 
 /// Categories are those of EDCA, and frames say by their QoS Control field to which one they belong.
@@ -297,10 +241,9 @@ fn lifetimes(wifi: &Wifi) -> Outcome {
     Ok(())
 }
 
-fn aggregation(wifi: &Wifi) -> Outcome {
+fn aggregation(wifi: &Wifi, format: Format) -> Outcome {
     let Some(aggregation) = wifi.aggregation else { return Ok(()) };
     let Aggregation { mpdus, bytes, time, amsdu, retry_limit, start_spacing, .. } = aggregation;
-    let format = wifi.vector().format();
     if wifi.standard.modes().is_none() && mpdus != Some(1) {
         let allowed = format!("1 with {}, which has no A-MPDUs", wifi.standard.name());
         let given = mpdus.map_or_else(|| "none".to_owned(), |mpdus| mpdus.to_string());
@@ -352,8 +295,7 @@ fn stations(scenario: &Scenario) -> Outcome {
 /// A group of stations of an access point; `None` of a point-to-point link.
 pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGroup) -> Outcome {
     if let Some(wifi) = wifi {
-        data_rate(group.data_rate, group.mode.is_some(), wifi.standard)?;
-        mode(wifi.standard, group.mode)?;
+        modes::of_station(group, wifi.standard)?;
     }
     if group.power_save.like().needs_uapsd() && !ap.uapsd {
         let name = format!("{:?}", group.power_save.name());
@@ -372,7 +314,7 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
     }
     in_range("distance", group.distance.as_millimetres(), 0, MAX_DISTANCE_MM)
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
-    packets_only("buffer", group.buffer)?;
+    queue("buffer", group.buffer.into())?;
     in_range("clock_error_ppm", group.clock_error_ppm.unwrap_or(0.0), -1e3, 1e3)?;
     if let Some(scan) = &group.scan {
         scan.check().map_err(|error| error.under("scan"))?;
@@ -386,10 +328,6 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
 /// What holds for flows of either form.
 pub(super) fn flow(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     group.application.check().map_err(|error| error.under("application"))?;
-    carried(scenario, group)?;
-    hosts(scenario, group)?;
-    fresh(group)?;
-    ends(scenario, group)?;
     reliability(group)?;
     in_range("dscp", group.dscp, 0, 63)?;
     let last = group.start.saturating_add(group.start_spread);
@@ -454,16 +392,8 @@ fn neighbours(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     Ok(())
 }
 
-/// Datagrams have no connections. Those of transports with a gateway have no requests.
-fn fresh(group: &FlowGroup) -> Outcome {
-    if group.opener().is_none() || group.transport.like() != Transport::Udp {
-        return Ok(());
-    }
-    Err(SettingError::conflict("application.fresh", "transport \"udp\"", "datagrams have no connections"))
-}
-
 /// The flow, or otherwise the run, comes to an end.
-fn ends(scenario: &Scenario, group: &FlowGroup) -> Outcome {
+pub(super) fn ends(scenario: &Scenario, group: &FlowGroup) -> Outcome {
     match group.application.end() {
         Err(key) if scenario.duration.is_none() => {
             // Without a key of its own, such as "saturated", the application lasts for the whole run.
@@ -475,67 +405,6 @@ fn ends(scenario: &Scenario, group: &FlowGroup) -> Outcome {
             }
             let expected = "a value, or a duration of the run, which never ends otherwise";
             Err(SettingError::missing(&format!("application.{key}"), expected))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The hosts have the flow's transport.
-fn hosts(scenario: &Scenario, group: &FlowGroup) -> Outcome {
-    if scenario.tcp.profile != Some(TcpProfile::Linux) {
-        if group.transport.like().needs_linux() {
-            let why = "only hosts with tcp.profile \"linux\" have it";
-            return Err(SettingError::conflict("transport", "the TCP of the RFCs", why));
-        }
-        return Ok(());
-    }
-    if matches!(group.transport.like(), Transport::Udp | Transport::Quic) {
-        return Ok(());
-    }
-    let profile = "tcp.profile \"linux\"";
-    if group.transport.is_own() {
-        let why = "a congestion control of your own runs on the TCP of the RFCs; take \"linux-settings\"";
-        return Err(SettingError::conflict("transport", profile, why));
-    }
-    if group.transport.like().on_linux().is_none() {
-        let name = group.transport.name();
-        let why = format!(
-            "its hosts have \"reno\", \"newreno\" (which is the same), \"sack\" and \"cubic\", each also with \"+ackloss\", \"bbr1\" and \"bbr3\"; the profile \"linux-settings\" has {name:?}, too"
-        );
-        return Err(SettingError::conflict("transport", profile, why));
-    }
-    Ok(())
-}
-
-/// Refuses an application that this flow's transport cannot carry.
-fn carried(scenario: &Scenario, group: &FlowGroup) -> Outcome {
-    let name = format!("{:?}", group.transport.name());
-    let not_with = |why: &str| {
-        let kind = format!("application {:?}", group.application.name());
-        Err(SettingError::conflict("transport", kind, why))
-    };
-    match (group.application.pattern(), group.transport.like()) {
-        (Pattern::Saturation, Transport::Udp) => Ok(()),
-        (Pattern::Saturation, _) => {
-            let why = "\"saturated\" needs transport \"udp\"";
-            Err(SettingError::conflict("application.kind", format!("transport {name}"), why))
-        }
-        (Pattern::Dialogue(dialogue), transport)
-            if !(transport.is_connection()
-                || transport == Transport::Udp && dialogue.datagrams().is_some()) =>
-        {
-            not_with("requests need a TCP or QUIC from end to end")
-        }
-        (Pattern::Dialogue(dialogue), Transport::Quic) if dialogue.is_http_1() => {
-            let why = "over QUIC it is HTTP/3; leave it out";
-            Err(SettingError::conflict("application.http", "transport \"quic\"", why))
-        }
-        (Pattern::Source(_) | Pattern::Dialogue(_), Transport::Udp) => {
-            let Some(packet) = group.application.packet() else {
-                return not_with("\"udp\" carries packets of a length, as \"cbr\" and \"periodic\" have");
-            };
-            let room = scenario.tcp.mtu.as_bytes() - scenario.tcp.header.as_bytes();
-            in_range("application.packet", packet, Size::from_bytes(1), Size::from_bytes(room))
         }
         _ => Ok(()),
     }

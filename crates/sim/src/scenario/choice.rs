@@ -18,7 +18,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::lower_bound::policy_kinds;
-use super::transport::Transport;
+use super::transport::{TcpControl, Transport};
 
 /// A mechanism from outside.
 pub trait OwnMechanism: Clone + PartialEq {
@@ -53,7 +53,7 @@ impl OwnMechanism for OwnPolicy {
 
 impl OwnMechanism for OwnCongestionControl {
     type Listed = Transport;
-    const STAND_IN: Transport = Transport::Tcp { congestion: Algorithm::NewReno, ackloss: false };
+    const STAND_IN: Transport = Transport::Tcp(TcpControl { congestion: Algorithm::NewReno, ackloss: false });
 
     fn name(&self) -> &str {
         self.name()
@@ -66,7 +66,7 @@ impl OwnMechanism for OwnCongestionControl {
             Recovery::PartialAcks => Algorithm::NewReno,
             Recovery::Scoreboard => Algorithm::Sack,
         };
-        Transport::Tcp { congestion, ackloss: false }
+        Transport::Tcp(TcpControl { congestion, ackloss: false })
     }
 }
 

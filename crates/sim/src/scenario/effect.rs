@@ -16,7 +16,7 @@ use toml::Value;
 use super::keys::{Override, without_numbers};
 use super::topology::{Cell, CellMode, ProgramConfig, Topology};
 use super::typed::typed;
-use super::{AccessPoint, Checked, ListenInterval, Scenario, StationGroup, Transport};
+use super::{AccessPoint, Checked, ListenInterval, Scenario, StationGroup, TcpControl, Transport};
 
 /// What a key belongs to.
 struct Place<'a> {
@@ -137,7 +137,7 @@ const RULES: &[Rule] = &[
     rule("tcp.min_rto_of", has_settings, LINUX, OTHERS),
     rule("tcp.initial_rto", has_settings, LINUX, OTHERS),
     rule("tcp.handshake", has_settings, LINUX, OTHERS),
-    of_override("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp { ackloss: true, .. })), "these transports", "those with +ackloss"),
+    of_override("ackloss", |place| any(place, |transport| matches!(transport, Transport::Tcp(TcpControl { ackloss: true, .. }))), "these transports", "those with +ackloss"),
     of_override("tcp.sack_recovery", |place| any(place, uses_scoreboard), "these transports", SCOREBOARD),
     of_override("tcp.window_growth", |place| any(place, grows_classically), "these transports", GROWING),
     of_override("tcp.window_rules", |place| any(place, is_classic), "these transports", CLASSIC),
@@ -253,7 +253,7 @@ fn has_target_wake(place: &Place<'_>) -> bool {
 /// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.
 fn uses_scoreboard(transport: Transport) -> bool {
     match transport {
-        Transport::Tcp { congestion, .. } => congestion.recovery() == Recovery::Scoreboard,
+        Transport::Tcp(TcpControl { congestion, .. }) => congestion.recovery() == Recovery::Scoreboard,
         other => other.uses_gateway(),
     }
 }
@@ -266,7 +266,7 @@ const fn is_tcp(transport: Transport) -> bool {
 /// Whether a connection of the transport may have an algorithm whose window grows as RFC 5681 says.
 fn grows_classically(transport: Transport) -> bool {
     match transport {
-        Transport::Tcp { congestion, .. } => congestion != Algorithm::Cubic,
+        Transport::Tcp(TcpControl { congestion, .. }) => congestion != Algorithm::Cubic,
         other => is_classic(other),
     }
 }
@@ -274,7 +274,7 @@ fn grows_classically(transport: Transport) -> bool {
 /// Whether a connection of the transport may have one of the classic algorithms.
 fn is_classic(transport: Transport) -> bool {
     match transport {
-        Transport::Tcp { congestion, .. } => congestion.halves(),
+        Transport::Tcp(TcpControl { congestion, .. }) => congestion.halves(),
         Transport::Prtp => true,
         other => other.uses_gateway(),
     }
@@ -283,7 +283,7 @@ fn is_classic(transport: Transport) -> bool {
 /// Whether partial acknowledgements may come to a sender of the transport that retransmits by them.
 fn sees_partial_acks(transport: Transport) -> bool {
     match transport {
-        Transport::Tcp { congestion, .. } => congestion.recovery() == Recovery::PartialAcks,
+        Transport::Tcp(TcpControl { congestion, .. }) => congestion.recovery() == Recovery::PartialAcks,
         Transport::Prtp => true,
         other => other.uses_gateway(),
     }

@@ -1,20 +1,15 @@
 //! Values of the general form that can be read but cannot be: the same checks as those of the short form, table by table.
 
-use airwatt_base::Span;
-use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_base::settings::{SettingError, Settings};
 
-use super::check::{self, MAX_ROUND_TRIP, MAX_STATIONS, Outcome};
-use super::topology::{Cell, Link, LinkKind, NodeGroup};
+use super::check::{self, MAX_STATIONS, Outcome};
+use super::topology::{Cell, NodeGroup};
 use super::{AccessPoint, FlowGroup, Scenario};
-use crate::limits::{MAX_RATE, MIN_RATE};
 
 /// Checks the general tables of a scenario.
 pub(super) fn check(scenario: &Scenario) -> Outcome {
     for (index, group) in scenario.node.iter().enumerate() {
         node(group).map_err(|error| error.under(index).under("node"))?;
-    }
-    for (index, table) in scenario.links().iter().enumerate() {
-        link(table).map_err(|error| error.under(index).under("link"))?;
     }
     for (index, table) in scenario.cell.iter().enumerate() {
         cell(table).map_err(|error| error.under(index).under("cell"))?;
@@ -30,55 +25,8 @@ pub(super) fn check(scenario: &Scenario) -> Outcome {
 }
 
 fn node(group: &NodeGroup) -> Outcome {
-    if let Some(host) = &group.host_energy {
-        host.check().map_err(|error| error.under("host_energy"))?;
-    }
     for (index, program) in group.program.iter().enumerate() {
         program.check().map_err(|error| error.under(index).under("program"))?;
-    }
-    Ok(())
-}
-
-fn link(link: &Link) -> Outcome {
-    in_range("delay", link.delay, Span::ZERO, MAX_ROUND_TRIP)?;
-    let given = |key: &'static str, is: bool| is.then_some(key);
-    let of_hop = [
-        given("rate", link.rate.is_some()),
-        given("queue", link.queue.is_some()),
-        given("cut_through", link.cut_through.is_some()),
-        given("errors", link.errors.is_some()),
-        given("radio", link.radio.is_some()),
-    ];
-    let of_wire = [given("forward", link.forward.is_some()), given("reverse", link.reverse.is_some())];
-    match link.kind {
-        LinkKind::Wire => {
-            if let Some(key) = of_hop.into_iter().flatten().next() {
-                return Err(SettingError::no_effect(
-                    key,
-                    "kind \"wire\"",
-                    "\"point-to-point\", or forward and reverse",
-                ));
-            }
-            for (key, direction) in [("forward", &link.forward), ("reverse", &link.reverse)] {
-                let Some(direction) = direction else {
-                    return Err(SettingError::missing(key, "a table such as { rate = \"16Mbps\" }"));
-                };
-                check::wired_direction(direction).map_err(|error| error.under(key))?;
-            }
-        }
-        LinkKind::PointToPoint => {
-            if let Some(key) = of_wire.into_iter().flatten().next() {
-                return Err(SettingError::no_effect(key, "kind \"point-to-point\"", "\"wire\""));
-            }
-            let Some(rate) = link.rate else {
-                return Err(SettingError::missing("rate", "the rate of each direction, such as 1Mbps"));
-            };
-            in_range("rate", rate, MIN_RATE, MAX_RATE)?;
-            link.queue.map_or(Ok(()), |limit| check::queue("queue", limit))?;
-            link.errors
-                .as_ref()
-                .map_or(Ok(()), |errors| errors.check().map_err(|error| error.under("errors")))?;
-        }
     }
     Ok(())
 }

@@ -18,8 +18,10 @@ mod link;
 mod listen_interval;
 mod load;
 mod lower_bound;
+pub(crate) mod modes;
 mod names;
 mod own;
+mod packet_limit;
 mod radio;
 pub(crate) mod resolve;
 mod shipped;
@@ -42,26 +44,28 @@ use serde::{Deserialize, Serialize};
 pub use crate::names::Names;
 pub use choice::{Mechanism, Own, OwnChoice, OwnKind, OwnMechanism, PolicyChoice, TransportChoice};
 pub use keys::without_numbers;
-pub use link::{Links, PointToPoint};
+pub use link::Links;
 pub use listen_interval::ListenInterval;
 pub use load::ScenarioError;
 pub use lower_bound::{IDEAL, list_ideal, policy_kinds};
 pub use own::Ready;
+pub use packet_limit::PacketLimit;
 pub use radio::RadioChoice;
 pub use shipped::{Shipped, shipped, shipped_text};
 pub use topology::{
     Cell, CellMode, Link, LinkKind, NodeGroup, ProgramConfig, StaticRoute, Topology, TunnelProgramConfig,
 };
-pub use transport::{GatewayConfig, Transport};
+pub use transport::{GatewayConfig, TcpControl, Transport};
 pub use valid::Checked;
 
 pub use crate::direction::Direction;
-use crate::media::LinkDiscipline;
+pub use crate::media::PointToPointConfig;
 use crate::media::cell::access::category::CategoryParameters;
 pub use crate::media::cell::access::contention::AccessMethod;
 pub use crate::media::cell::{
     Aggregation, ErrorModel, GroupTraffic, MsduLifetime, QueueDiscipline, RateControl, WaitsFrom,
 };
+use crate::media::{LinkDiscipline, large_queue};
 pub use crate::packet::GroupKind;
 use crate::stack::application::Pattern;
 pub use crate::stack::application::{
@@ -291,22 +295,6 @@ pub struct Wifi {
     pub channel: Option<String>,
 }
 
-impl Wifi {
-    /// How data frames are sent. Panics unless the scenario has been checked.
-    pub fn vector(&self) -> TxVector {
-        let of_rate = || self.standard.vector(self.data_rate?);
-        self.mode.or_else(of_rate).expect("a checked scenario has a mode or a rate of its PHY")
-    }
-
-    /// The rate of control responses where none is set.
-    pub(crate) fn default_control_rate(&self) -> Rate {
-        match (self.mode, self.data_rate) {
-            (None, Some(rate)) => self.standard.control_rate(rate),
-            _ => self.standard.response_rate(&self.vector()),
-        }
-    }
-}
-
 with_defaults! {
     /// Signals that weaken over the distance: frame errors, and capture.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -347,7 +335,8 @@ with_defaults! {
     #[serde(deny_unknown_fields, default)]
     pub struct AccessPoint {
         /// Packets in the transmission queue, which all stations share, and as many in that of group-addressed packets.
-        pub buffer: QueueLimit = large_queue(),
+        #[schemars(with = "QueueLimit")]
+        pub buffer: PacketLimit = PacketLimit(1_000),
         /// How the transmission queue is served: `drop-tail` first come, first served, `two-queues` TCP's acknowledgements and all else take
         /// turns, each with half of `buffer` (Ha and Choi 2006), `fq-codel` flows take turns (RFC 8290), `mac80211` as in Linux FQ-CoDel for
         /// each station, turns of stations by air time and a limit in air time (AQL), `ath9k` the same with two PPDUs ahead instead of that
@@ -363,7 +352,8 @@ with_defaults! {
         /// Whether the access point's data goes ahead of the stations': after PIFS, without backoff.
         pub priority: bool = false,
         /// Drop-tail power-save buffer of each station. Default: as `buffer`.
-        pub power_save_buffer: Option<QueueLimit> = None,
+        #[schemars(with = "Option<QueueLimit>")]
+        pub power_save_buffer: Option<PacketLimit> = None,
         /// Whether frames wait in the power-save buffer until the transmission queue has room for them. Default: no, a released frame
         /// that finds the queue full is dropped.
         pub wait_for_room: bool = false,
@@ -435,7 +425,8 @@ with_defaults! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub mode: Option<TxVector> = None,
         /// Packets in a station's own transmission queue.
-        pub buffer: QueueLimit = large_queue(),
+        #[schemars(with = "QueueLimit")]
+        pub buffer: PacketLimit = PacketLimit(1_000),
         /// Beacons from one that is received to the next: 1 receives each, `"dtim"` the DTIM beacons only (`ap.dtim_period`). Default 1, or
         /// the DTIM beacons only, if the chip's own power save wakes up for these by its profile.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -458,13 +449,14 @@ with_defaults! {
     }
 }
 
-impl StationGroup {
-    /// How data frames to and from these stations are sent. Panics unless the scenario has been checked.
-    pub fn vector(&self, wifi: &Wifi) -> TxVector {
-        let of_rate = || wifi.standard.vector(self.data_rate?);
-        self.mode.or_else(of_rate).unwrap_or_else(|| wifi.vector())
+impl Wifi {
+    /// How data frames are sent, if that is said.
+    pub fn vector(&self) -> Option<TxVector> {
+        self.mode.or_else(|| self.standard.vector(self.data_rate?))
     }
+}
 
+impl StationGroup {
     /// The power-save policy: `timeout` without a time has that of the chip.
     pub(crate) fn policy(&self) -> Result<StationPolicy, String> {
         Ok(match self.power_save.ready()? {
@@ -560,7 +552,7 @@ impl Scenario {
     }
 
     /// The point-to-point link of the short form.
-    pub const fn point_to_point(&self) -> Option<&PointToPoint> {
+    pub const fn point_to_point(&self) -> Option<&PointToPointConfig> {
         match &self.link {
             Some(Links::PointToPoint(link)) => Some(link),
             Some(Links::List(_)) | None => None,
@@ -605,10 +597,6 @@ const fn default_time_limit() -> Span {
 
 fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-const fn large_queue() -> QueueLimit {
-    QueueLimit::Packets(1_000)
 }
 
 const fn difs() -> u32 {

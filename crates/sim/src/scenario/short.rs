@@ -10,7 +10,9 @@
 use super::topology::{
     Cell, CellMode, Link, LinkKind, NodeGroup, ProgramConfig, Topology, TunnelProgramConfig,
 };
-use super::{AccessPoint, Direction, FlowGroup, Names, PointToPoint, Scenario, StationGroup, Wifi, Wired};
+use super::{
+    AccessPoint, Direction, FlowGroup, Names, PointToPointConfig, Scenario, StationGroup, Wifi, Wired,
+};
 
 const SERVER: &str = "server";
 const ACCESS_POINT: &str = "access-point";
@@ -109,7 +111,7 @@ fn wire(name: String, server: &str, wired: &Wired) -> Link {
     }
 }
 
-fn point_to_point(scenario: &Scenario, hop: &PointToPoint) -> Link {
+fn point_to_point(scenario: &Scenario, hop: &PointToPointConfig) -> Link {
     Link {
         name: LINK.to_owned(),
         kind: LinkKind::PointToPoint,

@@ -12,12 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(into = "String", try_from = "String")]
 pub enum Transport {
     /// TCP from end to end.
-    Tcp {
-        /// Its congestion control.
-        congestion: Algorithm,
-        /// Whether lost acknowledgements halve its window.
-        ackloss: bool,
-    },
+    Tcp(TcpControl),
     /// TCP from end to end with BBR version 1, on hosts with Linux.
     Bbr1,
     /// TCP from end to end with BBR version 3, on hosts with Linux.
@@ -38,9 +33,36 @@ pub enum Transport {
     Udp,
 }
 
+/// The congestion control of a TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Transport", try_from = "Transport")]
+pub struct TcpControl {
+    /// The algorithm.
+    pub congestion: Algorithm,
+    /// Whether lost acknowledgements halve its window.
+    pub ackloss: bool,
+}
+
+impl From<TcpControl> for Transport {
+    fn from(control: TcpControl) -> Self {
+        Self::Tcp(control)
+    }
+}
+
+impl TryFrom<Transport> for TcpControl {
+    type Error = String;
+
+    fn try_from(transport: Transport) -> Result<Self, String> {
+        match transport {
+            Transport::Tcp(control) => Ok(control),
+            other => Err(format!("expected a TCP from end to end, got {:?}", other.name())),
+        }
+    }
+}
+
 impl Default for Transport {
     fn default() -> Self {
-        Self::Tcp { congestion: Algorithm::default(), ackloss: false }
+        Self::Tcp(TcpControl::default())
     }
 }
 
@@ -49,7 +71,7 @@ impl Transport {
     /// selective acknowledgements. `None` if Linux does not have it.
     pub(crate) const fn on_linux(self) -> Option<(Control, bool)> {
         match self {
-            Self::Tcp { congestion, .. } => match congestion {
+            Self::Tcp(TcpControl { congestion, .. }) => match congestion {
                 Algorithm::Reno | Algorithm::NewReno => Some((Control::Reno, false)),
                 Algorithm::Sack => Some((Control::Reno, true)),
                 Algorithm::Cubic => Some((Control::Cubic, true)),
@@ -63,12 +85,7 @@ impl Transport {
 
     /// Whether it is one reliable connection from end to end, which carries requests and answers.
     pub(crate) const fn is_connection(self) -> bool {
-        matches!(self, Self::Tcp { .. } | Self::Bbr1 | Self::Bbr3 | Self::Quic)
-    }
-
-    /// Whether only hosts of the profile `linux` have it.
-    pub(crate) const fn needs_linux(self) -> bool {
-        matches!(self, Self::Bbr1 | Self::Bbr3)
+        matches!(self, Self::Tcp(_) | Self::Bbr1 | Self::Bbr3 | Self::Quic)
     }
 
     /// Transports that are no congestion control of the RFCs, with names and a line each.
@@ -95,7 +112,9 @@ impl Transport {
     /// Every transport, in the order in which lists show them.
     pub fn all() -> impl Iterator<Item = Self> {
         let tcp = |ackloss| {
-            Algorithm::ALL.iter().map(move |congestion| Self::Tcp { congestion: *congestion, ackloss })
+            Algorithm::ALL
+                .iter()
+                .map(move |congestion| Self::Tcp(TcpControl { congestion: *congestion, ackloss }))
         };
         tcp(false).chain(tcp(true)).chain(Self::OTHERS.map(|(transport, ..)| transport))
     }
@@ -108,8 +127,8 @@ impl Transport {
     /// The name in scenarios and results.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Tcp { congestion, ackloss: false } => congestion.name(),
-            Self::Tcp { congestion, ackloss: true } => congestion.name_with_ackloss(),
+            Self::Tcp(TcpControl { congestion, ackloss: false }) => congestion.name(),
+            Self::Tcp(TcpControl { congestion, ackloss: true }) => congestion.name_with_ackloss(),
             other => other.other().0,
         }
     }
@@ -117,8 +136,8 @@ impl Transport {
     /// One line that says what it is.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Tcp { congestion, ackloss: false } => congestion.description(),
-            Self::Tcp { ackloss: true, .. } => "the same, and lost ACKs halve its window",
+            Self::Tcp(TcpControl { congestion, ackloss: false }) => congestion.description(),
+            Self::Tcp(TcpControl { ackloss: true, .. }) => "the same, and lost ACKs halve its window",
             other => other.other().1,
         }
     }
@@ -191,7 +210,8 @@ with_defaults! {
     pub struct GatewayConfig {
         /// TCP between server and gateway, on the last hop of `split`, and from end to end with `snoop`: a name that `airwatt
         /// transports` lists.
-        pub transport: Transport = Transport::default(),
+        #[schemars(with = "Transport")]
+        pub transport: TcpControl = TcpControl::default(),
         /// Data that it holds for each connection at most, beside what it has not read yet; with `snoop`, copies that it keeps.
         pub buffer: Size = Size::from_bytes(65_536),
         /// The cell or point-to-point link for which it is: flows that leave its node over another one have end-to-end connections.
@@ -202,10 +222,6 @@ with_defaults! {
 
 impl Settings for GatewayConfig {
     fn check(&self) -> Result<(), SettingError> {
-        if !matches!(self.transport, Transport::Tcp { .. }) {
-            let name = format!("{:?}", self.transport.name());
-            return Err(SettingError::out_of_range("transport", name, "a TCP from end to end"));
-        }
         in_range("buffer", self.buffer, Size::from_bytes(1_500), Size::from_bytes(1 << 30))
     }
 }

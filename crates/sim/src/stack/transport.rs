@@ -78,17 +78,17 @@ pub enum SocketEvent {
     Lost,
 }
 
-impl SocketTransport {
-    /// An end of TCP or E2TCP as the leg of a gateway, which relays no others.
-    pub(crate) fn into_leg(self) -> Option<AnyEnd> {
-        match self {
-            Self::Tcp(end) => Some(AnyEnd::Tcp(end)),
-            Self::E2tcp(end) => Some(AnyEnd::E2tcp(end)),
-            Self::Translated(end) => Some(AnyEnd::Translated(end)),
-            Self::Linux(_) | Self::Quic(_) | Self::Udp(_) => None,
+impl From<AnyEnd> for SocketTransport {
+    fn from(end: AnyEnd) -> Self {
+        match end {
+            AnyEnd::Tcp(end) => Self::Tcp(end),
+            AnyEnd::E2tcp(end) => Self::E2tcp(end),
+            AnyEnd::Translated(end) => Self::Translated(end),
         }
     }
+}
 
+impl SocketTransport {
     /// Waits for the peer to open the connection. QUIC always does.
     pub fn listen(&mut self, now: Instant) {
         match self {

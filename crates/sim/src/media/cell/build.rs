@@ -40,10 +40,10 @@ impl CellMedium {
         let first_bss = bsss.first().expect("a cell has an access point");
         let first = &first_bss.config;
         let of_channel = |config: &CellConfig| {
-            let CellConfig { standard, data, control_rate, beacon_rate, group_rate, .. } = *config;
+            let CellConfig { standard, data, control, beacon, group_data, .. } = *config;
             let CellConfig { short_preamble, access, txop, categories, .. } = *config;
             let access = (access, txop, categories);
-            (standard, data, control_rate, beacon_rate, group_rate, short_preamble, access)
+            (standard, data, control, beacon, group_data, short_preamble, access)
         };
         let stations: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
         let mut cell = Self::empty(name, first, bsss.len(), stations, seed);

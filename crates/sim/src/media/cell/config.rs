@@ -1,6 +1,6 @@
 //! The settings of a cell, of its access points and of its stations.
 
-use airwatt_base::{Rate, Span};
+use airwatt_base::Span;
 use airwatt_dot11::{Standard, TxVector};
 use airwatt_energy::Radio;
 use airwatt_proto::powersave::{self as ps, AccessPointConfig, StationId, StationPolicy};
@@ -114,14 +114,14 @@ pub struct CellConfig {
     pub standard: Standard,
     /// How data and management frames that are acknowledged are sent, where a station has no vector of its own.
     pub data: TxVector,
-    /// Rate of RTS, CTS and ACK. On a link at another rate the ACK has the highest mandatory rate up to that, if it is lower.
-    pub control_rate: Rate,
-    /// Rate of beacons.
-    pub beacon_rate: Rate,
+    /// How RTS, CTS and ACK are sent. On a link at another rate the ACK has the highest mandatory rate up to that, if it is lower.
+    pub control: TxVector,
+    /// How beacons are sent.
+    pub beacon: TxVector,
     /// Length of beacons, MAC header to FCS, in bytes; `None` for that of [`super::frame::beacon_bytes`].
     pub beacon_bytes: Option<u32>,
-    /// Rate of group-addressed frames.
-    pub group_rate: Rate,
+    /// How group-addressed frames are sent.
+    pub group_data: TxVector,
     /// Whether frames at rates of 802.11b have the short preamble.
     pub short_preamble: bool,
     /// How backoff slots are counted.

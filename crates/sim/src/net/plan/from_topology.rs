@@ -1,28 +1,29 @@
 //! From a topology in names to a plan in numbers and settings of machines.
 
-use airwatt_base::{Distance, Instant, QueueLimit, RandomStream, Rate, Size, Span};
+use airwatt_base::{Distance, Instant, RandomStream, Size, Span};
 use airwatt_proto::powersave::{self, Abilities, AccessPointConfig, StationPolicy, WakeLimits};
 use airwatt_proto::tunnel::TunnelEnd;
 
 use super::{
-    AdHoc, CellPlan, Content, FlowPlan, MediumKind, MediumPlan, NetworkPlan, NodePlan, ProgramKind,
-    ProgramPlan, StationPlan, Traffic,
+    AdHoc, CellPlan, FlowPlan, MediumKind, MediumPlan, NetworkPlan, NodePlan, ProgramKind, ProgramPlan,
+    StationPlan, Traffic,
 };
 use crate::direction::Direction;
 use crate::media::cell::access::contention::Access;
 use crate::media::cell::phy::propagation;
 use crate::media::cell::{Bss, CellConfig, CellStation, CodelChoice};
-use crate::media::{CrossTraffic, PipeConfig, PointToPointConfig};
+use crate::media::{CrossTraffic, PipeConfig};
 use crate::net::transport;
-use crate::route::{MediumId, NodeId};
+use crate::route::MediumId;
+use crate::scenario::modes::CellModes;
 use crate::scenario::resolve::{
-    BssPlace, Contents, MemberStation, Resolved, ResolvedFlow, ResolvedMedium, ResolvedNode, ResolvedProgram,
+    BssPlace, Carrier, Contents, FlowGateway, MemberStation, Resolved, ResolvedFlow, ResolvedMedium,
+    ResolvedNode, ResolvedProgram,
 };
 use crate::scenario::{
-    AccessPoint, Aggregation, Cell, Checked, GatewayConfig, Link, Mechanism, ProgramConfig, Ready,
-    StationGroup, Topology, Transport, Wifi, WiredDirection,
+    AccessPoint, Aggregation, Cell, Checked, Mechanism, ProgramConfig, Ready, StationGroup, Topology,
+    Transport, Wifi, WiredDirection,
 };
-use crate::stack::application::Pattern;
 
 /// IP and UDP header in bytes.
 const UDP_HEADER_BYTES: u32 = 28;
@@ -42,10 +43,7 @@ pub(super) fn plan(scenario: &Ready<'_>, seed: u64) -> NetworkPlan {
         name: node.name.clone(),
         external: false,
         forwards: node.forwards,
-        host: topology.node[node.group]
-            .host_energy
-            .as_ref()
-            .map(|config| config.host().expect("the host of a checked scenario")),
+        host: node.host.clone(),
     });
     let mut programs = Vec::new();
     let flows = resolved.flows.iter();
@@ -75,7 +73,7 @@ fn cells(topology: &Topology, resolved: &Resolved) -> Vec<CellPlan> {
         let places = (0..).zip(&resolved.media).find_map(|(medium, resolved)| match &resolved.contents {
             Contents::Channel(bsss) => Some((medium, Some(bsss.iter().position(|bss| bss.cell == index)?))),
             Contents::AdHoc { cell, .. } => (*cell == index).then_some((medium, None)),
-            Contents::PointToPoint(_) | Contents::Wire(_) => None,
+            Contents::PointToPoint(_) | Contents::Wire(..) => None,
         });
         let (medium, bss) = places.expect("a cell has a medium");
         CellPlan {
@@ -165,18 +163,22 @@ fn kind(scenario: &Ready<'_>, medium: &ResolvedMedium, seed: u64) -> MediumKind 
             let bsss = bsss.iter().map(|place| bss(scenario, place, seed));
             MediumKind::Cell(bsss.collect())
         }
-        Contents::AdHoc { cell: index, stations, links } => {
+        Contents::AdHoc { cell: index, modes, stations, links } => {
             let cell = &topology.cell[*index];
             // Without an access point there are no beacons, and its settings have no effect.
             let beacons = Beacons { access_point: &AccessPoint::default(), first: Instant::ZERO };
             MediumKind::AdHoc(Box::new(AdHoc {
-                channel: cell_config(cell, &beacons),
+                channel: cell_config(cell, modes, &beacons),
                 stations: members(cell, &scenario.policies[*index], stations, &beacons, seed),
                 links: links.clone(),
             }))
         }
-        Contents::PointToPoint(index) => point_to_point(&topology.link[*index]),
-        Contents::Wire(index) => wire(&topology.link[*index], seed),
+        Contents::PointToPoint(hop) => {
+            let (config, radio) = &**hop;
+            // It states no rate of a PHY: the profile's first figure for transmission holds.
+            MediumKind::PointToPoint(config.clone(), Box::new(radio.profile().clone()))
+        }
+        Contents::Wire(delay, directions) => wire(&medium.name, *delay, directions, seed),
     }
 }
 
@@ -198,48 +200,33 @@ struct Beacons<'a> {
 
 fn bss(scenario: &Ready<'_>, place: &BssPlace, seed: u64) -> Bss {
     let cell = &scenario.topology.cell[place.cell];
-    let access_point = cell.access_point.as_ref().expect("a checked cell has an access point");
+    let access_point = &place.access_point;
     // Beacons and traffic start with no fixed phase between them.
     let phase = RandomStream::new(seed, &format!("{}/beacon-phase", place.stream)).unit();
     let first = Instant::ZERO + Span::from_secs_f64(phase * access_point.beacon_interval.as_secs_f64());
     let beacons = Beacons { access_point, first };
     Bss {
         name: place.stream.clone(),
-        config: cell_config(cell, &beacons),
+        config: cell_config(cell, &place.modes, &beacons),
         shared_radio: place.shared,
         hidden: place.hidden.clone(),
         stations: members(cell, &scenario.policies[place.cell], &place.stations, &beacons, seed),
     }
 }
 
-fn point_to_point(link: &Link) -> MediumKind {
-    let config = PointToPointConfig {
-        rate: link.rate.unwrap_or(Rate::ZERO),
-        delay: link.delay,
-        queue: link.queue.unwrap_or(QueueLimit::Packets(1_000)),
-        cut_through: link.cut_through.unwrap_or(false),
-        errors: link.errors.clone().unwrap_or_default(),
-    };
-    // It states no rate of a PHY: the profile's first figure for transmission holds.
-    let radio = link.radio.clone().unwrap_or_else(|| StationGroup::default().radio);
-    MediumKind::PointToPoint(config, Box::new(radio.profile().clone()))
-}
-
 /// Both directions of a wire.
-fn wire(link: &Link, seed: u64) -> MediumKind {
-    let pipe = |way: &str, direction: &Option<WiredDirection>| {
-        let direction = direction.as_ref().expect("a checked wire has both directions");
-        PipeConfig {
-            rate: Some(direction.rate),
-            delay: link.delay,
-            queue: direction.queue,
-            cut_through: false,
-            cross: cross_traffic(direction, &format!("{}/{way}", link.name), seed),
-            jitter: direction.jitter.unwrap_or_default(),
-            discipline: direction.discipline.unwrap_or_default(),
-        }
+fn wire(name: &str, delay: Span, directions: &[WiredDirection; 2], seed: u64) -> MediumKind {
+    let pipe = |way: &str, direction: &WiredDirection| PipeConfig {
+        rate: Some(direction.rate),
+        delay,
+        queue: direction.queue,
+        cut_through: false,
+        cross: cross_traffic(direction, &format!("{name}/{way}"), seed),
+        jitter: direction.jitter.unwrap_or_default(),
+        discipline: direction.discipline.unwrap_or_default(),
     };
-    MediumKind::Wire([pipe("down", &link.forward), pipe("up", &link.reverse)])
+    let [forward, reverse] = directions;
+    MediumKind::Wire([pipe("down", forward), pipe("up", reverse)])
 }
 
 /// The traffic of others on the wire, with no fixed phase to ours.
@@ -251,53 +238,50 @@ fn cross_traffic(direction: &WiredDirection, name: &str, seed: u64) -> Option<Cr
     Some(CrossTraffic { first, interval, bytes: cross.packet.as_bytes() as u32 })
 }
 
-fn packets(limit: QueueLimit) -> u32 {
-    match limit {
-        QueueLimit::Packets(count) => count,
-        QueueLimit::Bytes(_) => unreachable!("checked: a queue of the air counts packets"),
-    }
-}
-
 /// A packet of 1,500 bytes in an A-MSDU.
 const LARGE_SUBFRAME_BYTES: u32 = 1_522;
 
 /// Packets that a saturated sender keeps in its queue: three of the largest aggregates, as far as the queues hold them and one more, whose
 /// packets are replaced when they arrive, and leave when they are acknowledged.
-fn saturated_packets(topology: &Topology) -> u32 {
-    let of = |cell: &Cell| {
-        let buffers = cell.station.iter().map(|group| packets(group.buffer));
-        let buffer = buffers.chain(cell.access_point.iter().map(|ap| packets(ap.buffer))).min().unwrap_or(0);
+fn saturated_packets(Checked { topology, resolved, .. }: &Checked) -> u32 {
+    let of = |index: usize, modes: &CellModes| {
+        let cell = &topology.cell[index];
+        let buffers = cell.station.iter().map(|group| group.buffer.0);
+        let buffer = buffers.chain(cell.access_point.iter().map(|ap| ap.buffer.0)).min().unwrap_or(0);
         let limits = cell.wifi.aggregation.unwrap_or(Aggregation::NONE);
         // Of an A-MSDU as many as hold 1,500 bytes.
         let packets = limits.amsdu.map_or(1, |most| (most.as_bytes() as u32 / LARGE_SUBFRAME_BYTES).max(1));
-        let most = packets * u32::from(limits.most(cell.wifi.vector().format()));
+        let most = packets * u32::from(limits.most(modes.data.format()));
         (3 * most).min(buffer.saturating_sub(most))
     };
-    topology.cell.iter().map(of).max().unwrap_or(0)
+    let kept = resolved.media.iter().map(|medium| match &medium.contents {
+        Contents::Channel(bsss) => bsss.iter().map(|bss| of(bss.cell, &bss.modes)).max().unwrap_or(0),
+        Contents::AdHoc { cell, modes, .. } => of(*cell, modes),
+        Contents::PointToPoint(_) | Contents::Wire(..) => 0,
+    });
+    kept.max().unwrap_or(0)
 }
 
-fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
+fn cell_config(cell: &Cell, modes: &CellModes, beacons: &Beacons<'_>) -> CellConfig {
     let Beacons { access_point, first: first_beacon } = *beacons;
     let wifi = &cell.wifi;
-    let (standard, data) = (wifi.standard, wifi.vector());
-    let timing = standard.timing();
+    let timing = wifi.standard.timing();
     let access = Access {
         aifs: timing.sifs + timing.slot * u64::from(wifi.aifsn),
         cw_min: wifi.cw_min.unwrap_or(timing.cw_min),
         cw_max: wifi.cw_max.unwrap_or(timing.cw_max),
     };
     let bytes = |size: Size| u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-    let beacon_rate = wifi.beacon_rate.unwrap_or_else(|| standard.default_beacon_rate());
-    let ap_buffer = packets(access_point.buffer);
+    let ap_buffer = access_point.buffer.0;
     let first = Access { aifs: timing.sifs + timing.slot, cw_min: 0, cw_max: 0 };
     let loss = wifi.path_loss.clone().unwrap_or_default();
     CellConfig {
-        standard,
-        data,
-        control_rate: wifi.control_rate.unwrap_or_else(|| wifi.default_control_rate()),
-        beacon_rate,
+        standard: wifi.standard,
+        data: modes.data,
+        control: modes.control,
+        beacon: modes.beacon,
         beacon_bytes: access_point.beacon_length.map(bytes),
-        group_rate: wifi.group_rate.unwrap_or(beacon_rate),
+        group_data: modes.group,
         short_preamble: wifi.short_preamble,
         access: wifi.access,
         categories: wifi.categories,
@@ -327,7 +311,7 @@ fn cell_config(cell: &Cell, beacons: &Beacons<'_>) -> CellConfig {
         wait_for_room: access_point.wait_for_room,
         capture_ratio: wifi.path_loss.as_ref().map(|loss| propagation::milliwatts(loss.capture_db)),
         power_save: AccessPointConfig {
-            power_save_buffer: access_point.power_save_buffer.map_or(ap_buffer, packets),
+            power_save_buffer: access_point.power_save_buffer.map_or(ap_buffer, |limit| limit.0),
             beacon_interval: access_point.beacon_interval,
             dtim_period: access_point.dtim_period,
             first_beacon,
@@ -351,7 +335,7 @@ fn members(
 ) -> Vec<CellStation> {
     let of = |place: &MemberStation| {
         let policy = policies[place.group].clone();
-        station(&cell.station[place.group], policy, &cell.wifi, &place.stream, beacons, seed)
+        station(&cell.station[place.group], policy, &cell.wifi, place, beacons, seed)
     };
     stations.iter().map(of).collect()
 }
@@ -360,11 +344,11 @@ fn station(
     group: &StationGroup,
     policy: StationPolicy,
     wifi: &Wifi,
-    name: &str,
+    place: &MemberStation,
     beacons: &Beacons<'_>,
     seed: u64,
 ) -> CellStation {
-    let data = group.vector(wifi);
+    let MemberStation { data, stream: name, .. } = place;
     let radio = group.radio.profile().clone().at_rate(data.rate());
     let AccessPoint { beacon_interval, dtim_period, .. } = *beacons.access_point;
     let drawn = RandomStream::new(seed, &format!("{name}/power-save-start")).unit();
@@ -373,7 +357,7 @@ fn station(
         Instant::ZERO + Span::from_secs_f64(phase * scan.interval.as_secs_f64())
     });
     CellStation {
-        name: name.to_owned(),
+        name: name.clone(),
         power_save: powersave::StationConfig {
             beacon_interval,
             first_beacon: beacons.first,
@@ -392,8 +376,8 @@ fn station(
         },
         policy,
         radio,
-        data,
-        buffer: packets(group.buffer),
+        data: *data,
+        buffer: group.buffer.0,
         propagation: Distance::propagation(group.distance),
         signal_dbm: signal_dbm(wifi, group.distance, name, seed),
     }
@@ -413,74 +397,56 @@ fn signal_dbm(wifi: &Wifi, distance: Distance, name: &str, seed: u64) -> Option<
     Some(mean + shadowing)
 }
 
-/// The settings of the gateway at this place of a node's list, and its index among the programs so far, which it joins when the first
-/// flow asks for it.
-fn gateway_at<'a>(
-    topology: &'a Topology,
-    resolved: &Resolved,
-    (node, place): (NodeId, usize),
+/// The index of a gateway among the programs so far, which it joins when the first flow asks for it.
+fn gateway_at(
+    Checked { topology, resolved, .. }: &Checked,
+    FlowGateway { node, place, buffer, .. }: FlowGateway,
     handshake: bool,
     programs: &mut Vec<ProgramPlan>,
-) -> (&'a GatewayConfig, usize) {
+) -> usize {
     let ResolvedNode { name, group, .. } = &resolved.nodes[usize::from(node)];
-    let list = &topology.node[*group].program;
-    let ProgramConfig::Gateway(settings) = &list[place] else { unreachable!("the place of a gateway") };
     let known = programs.iter().position(|program| (program.node, program.place) == (node, place));
-    let index = known.unwrap_or_else(|| {
-        let of_node = || program_name(list, place, format!("{name}/gateway"));
+    known.unwrap_or_else(|| {
+        let of_node = || program_name(&topology.node[*group].program, place, format!("{name}/gateway"));
         let name = if programs.is_empty() { "gateway".to_owned() } else { of_node() };
-        let kind = ProgramKind::Gateway { buffer: settings.buffer.as_bytes(), handshake };
-        programs.push(ProgramPlan { node, place, name, kind });
+        programs.push(ProgramPlan { node, place, name, kind: ProgramKind::Gateway { buffer, handshake } });
         programs.len() - 1
-    });
-    (settings, index)
+    })
 }
 
 fn flow(scenario: &Ready<'_>, flow: &ResolvedFlow, programs: &mut Vec<ProgramPlan>) -> FlowPlan {
-    let Checked { topology, resolved, .. } = &**scenario;
-    let group = &topology.flow[flow.group];
-    let own = match &scenario.transports[flow.group] {
-        Mechanism::Listed(_) => None,
-        Mechanism::Own(own) => Some(own),
-    };
-    let chosen = group.transport.like();
-    let tcp = scenario.tcp.config();
-    let used = chosen.uses_gateway();
-    let handshake = scenario.tcp.begins_with_handshake() || chosen == Transport::Quic;
-    let gateway = flow.gateway.filter(|_| used);
-    let gateway = gateway.map(|gateway| gateway_at(topology, resolved, gateway, handshake, programs));
-    let legs =
-        || transport::legs(scenario, group, own, &tcp, flow.data, gateway.map(|(settings, _)| settings));
-    let traffic = match (group.application.pattern(), chosen) {
-        (Pattern::Saturation, _) => Traffic::Saturated {
-            payload_bytes: tcp.full_packet_bytes().saturating_sub(UDP_HEADER_BYTES),
+    let group = &scenario.topology.flow[flow.group];
+    let transport = group.transport.like();
+    let handshake = scenario.tcp.begins_with_handshake() || transport == Transport::Quic;
+    let gateway = flow.carrier.gateway();
+    let traffic = match flow.carrier {
+        Carrier::Saturation => Traffic::Saturated {
+            payload_bytes: scenario.tcp.config().full_packet_bytes().saturating_sub(UDP_HEADER_BYTES),
             header_bytes: UDP_HEADER_BYTES,
-            kept: saturated_packets(topology),
+            kept: saturated_packets(scenario),
         },
-        (Pattern::Source(source), Transport::Udp) => {
-            Traffic::Datagrams { source, answers: None, header_bytes: UDP_HEADER_BYTES }
+        Carrier::Datagrams(source, answers) => {
+            Traffic::Datagrams { source, answers, header_bytes: UDP_HEADER_BYTES }
         }
-        (Pattern::Dialogue(dialogue), Transport::Udp) => {
-            let (source, answers) = dialogue.datagrams().expect("a checked scenario");
-            Traffic::Datagrams { source, answers: Some(answers), header_bytes: UDP_HEADER_BYTES }
-        }
-        (Pattern::Source(source), _) => {
-            Traffic::Transfer { content: Content::Source(source), legs: legs(), handshake }
-        }
-        (Pattern::Dialogue(dialogue), _) => {
-            Traffic::Transfer { content: Content::Dialogue(dialogue), legs: legs(), handshake }
+        Carrier::Connections(content, ends) => {
+            let own = match &scenario.transports[flow.group] {
+                Mechanism::Listed(_) => None,
+                Mechanism::Own(own) => Some(own),
+            };
+            let connection = transport::connection(scenario, group, own, flow.data, ends);
+            Traffic::Transfer { content, connection: Box::new(connection), handshake }
         }
     };
     let path = flow.path.iter().map(|step| (step.medium as MediumId, Direction::from_member(step.from)));
     FlowPlan {
         station: flow.station,
         path: path.collect(),
-        gateway: gateway.map(|(_, index)| index),
+        gateway: gateway.map(|gateway| gateway_at(scenario, gateway, handshake, programs)),
         server: flow.server,
         client: flow.client,
         data: flow.data,
         is_download: flow.is_download,
-        transport: chosen,
+        transport,
         dscp: group.dscp,
         traffic,
         start: group.start,

@@ -11,9 +11,10 @@ use super::{Directory, Resolved, Resolving, quoted};
 use crate::direction::Direction;
 use crate::route::{Graph, Interface, Member, NoPath, NodeId};
 use crate::scenario::topology::{ProgramConfig, Topology};
-use crate::scenario::{FlowGroup, Transport};
+use crate::scenario::{FlowGroup, Scenario, Transport, check};
 use crate::stack::role::Role;
 
+use super::carrier::{Carrier, FlowGateway};
 use super::media::Contents;
 
 /// Each flow has a port of its own.
@@ -36,8 +37,8 @@ pub(crate) struct ResolvedFlow {
     pub(crate) station: Option<StationId>,
     /// The media that its data crosses.
     pub(crate) path: Vec<PathStep>,
-    /// The node of the gateway that splits its connection, and the gateway's place among the programs of that node.
-    pub(crate) gateway: Option<(NodeId, usize)>,
+    /// What carries its data.
+    pub(crate) carrier: Carrier,
 }
 
 /// One hop of a path.
@@ -57,6 +58,7 @@ impl Resolved {
     /// Adds the flows.
     pub(super) fn add_flows(
         &mut self,
+        scenario: &Scenario,
         topology: &Topology,
         directory: &Directory,
         graph: &Graph,
@@ -75,7 +77,8 @@ impl Resolved {
         for ((index, group), (from, to)) in topology.flow.iter().enumerate().zip(ends) {
             let under = |error: SettingError| error.under(index).under("flow");
             for (from, to) in from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to))) {
-                let flow = self.flow(topology, index, [from, to], graph, &interfaces).map_err(under)?;
+                let flow =
+                    self.flow(scenario, topology, index, [from, to], graph, &interfaces).map_err(under)?;
                 self.flows.extend(std::iter::repeat_n(flow, repeated(group)));
             }
         }
@@ -84,6 +87,7 @@ impl Resolved {
 
     fn flow(
         &self,
+        scenario: &Scenario,
         topology: &Topology,
         group: usize,
         [from, to]: [NodeId; 2],
@@ -110,9 +114,11 @@ impl Resolved {
         let data = if is_down { Direction::Down } else { Direction::Up };
         let (server, client) = if is_down { (from, to) } else { (to, from) };
         let gateway = self.gateway_on(topology, &path, data);
-        self.check_carried(table, &path, gateway.is_some())?;
+        self.check_carried(table, &path)?;
+        let carrier = Carrier::new(scenario, table, gateway)?;
+        check::ends(scenario, table)?;
         let station = receiver.or(sender);
-        Ok(ResolvedFlow { group, server, client, data, is_download, station, path, gateway })
+        Ok(ResolvedFlow { group, server, client, data, is_download, station, path, carrier })
     }
 
     /// The path from one node to another.
@@ -182,12 +188,12 @@ impl Resolved {
                 })
             }
             Contents::PointToPoint(_) => medium.members[0] == node,
-            Contents::AdHoc { .. } | Contents::Wire(_) => false,
+            Contents::AdHoc { .. } | Contents::Wire(..) => false,
         })
     }
 
-    /// The gateway on a path, the one nearest to the client, as its node and its place among that node's programs.
-    fn gateway_on(&self, topology: &Topology, path: &[PathStep], data: Direction) -> Option<(NodeId, usize)> {
+    /// The gateway on a path, the one nearest to the client.
+    fn gateway_on(&self, topology: &Topology, path: &[PathStep], data: Direction) -> Option<FlowGateway> {
         let between = path.windows(2).map(|pair| {
             // The medium on the client's side of the node.
             let (towards, member) = match data {
@@ -197,14 +203,13 @@ impl Resolved {
             (pair[0].node, self.media[towards].name_of(member))
         });
         let serving = |(node, cell): (NodeId, Option<&str>)| {
-            let serves = |program: &ProgramConfig| match program {
-                ProgramConfig::Gateway(gateway) => {
-                    gateway.cell.as_deref().is_none_or(|wanted| Some(wanted) == cell)
-                }
-                ProgramConfig::Impairment(_) | ProgramConfig::Tunnel(_) => false,
-            };
             let programs = &topology.node[self.nodes[usize::from(node)].group].program;
-            programs.iter().position(serves).map(|place| (node, place))
+            programs.iter().enumerate().find_map(|(place, program)| {
+                let ProgramConfig::Gateway(gateway) = program else { return None };
+                let serves = gateway.cell.as_deref().is_none_or(|wanted| Some(wanted) == cell);
+                let (control, buffer) = (gateway.transport, gateway.buffer.as_bytes());
+                serves.then_some(FlowGateway { node, place, control, buffer })
+            })
         };
         let mut found = between.filter_map(serving);
         match data {
@@ -214,8 +219,8 @@ impl Resolved {
     }
 
     /// The transport goes with the path.
-    fn check_carried(&self, table: &FlowGroup, path: &[PathStep], has_gateway: bool) -> Resolving<()> {
-        let is_wireless = |step: &PathStep| !matches!(self.media[step.medium].contents, Contents::Wire(_));
+    fn check_carried(&self, table: &FlowGroup, path: &[PathStep]) -> Resolving<()> {
+        let is_wireless = |step: &PathStep| !matches!(self.media[step.medium].contents, Contents::Wire(..));
         let conflict = |key: &str, with: &str, why: &str| Err(SettingError::conflict(key, with, why));
         if table.application.is_saturated() {
             let in_cell = |step: &PathStep| {
@@ -229,16 +234,10 @@ impl Resolved {
                 );
             }
         }
-        match table.transport.like() {
-            transport if transport.needs_gateway() && !has_gateway => {
-                let why = format!("{:?} needs a gateway between its ends: node.program", transport.name());
-                conflict("transport", "this path", &why)
-            }
-            Transport::E2tcp if !path.iter().any(is_wireless) => {
-                conflict("transport", "this path", "\"e2tcp\" is for wireless hops")
-            }
-            _ => Ok(()),
+        if table.transport.like() == Transport::E2tcp && !path.iter().any(is_wireless) {
+            return conflict("transport", "this path", "\"e2tcp\" is for wireless hops");
         }
+        Ok(())
     }
 }
 

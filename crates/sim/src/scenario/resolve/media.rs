@@ -2,15 +2,22 @@
 //!
 //! Cells on one channel are one medium: every radio on it receives every frame.
 
-use airwatt_base::settings::SettingError;
+use airwatt_base::Span;
+use airwatt_base::settings::{SettingError, Settings, in_range};
+use airwatt_dot11::TxVector;
 use airwatt_proto::powersave::{PowerSaveConfig, StationId};
 
 use super::{Directory, Resolved, Resolving, StationPlace, duplicate, quoted};
+use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::cell::access::category::CategoryParameters;
 use crate::route::{Adjacency, Member, NodeId};
 use crate::scenario::names::check_name;
 use crate::scenario::topology::{Cell, CellMode, Link, LinkKind, Topology};
-use crate::scenario::{AccessPointRadio, StationGroup, Wifi};
+use crate::scenario::{
+    AccessPoint, AccessPointRadio, PointToPointConfig, RadioChoice, StationGroup, Wifi, WiredDirection,
+    check, large_queue,
+    modes::{self, CellModes},
+};
 
 /// One medium.
 #[derive(Clone, Debug)]
@@ -34,15 +41,17 @@ pub(crate) enum Contents {
     AdHoc {
         /// The index of the cell.
         cell: usize,
+        /// How its frames are sent.
+        modes: CellModes,
         /// Its stations.
         stations: Vec<MemberStation>,
         /// The pairs of members that send to each other.
         links: Option<Vec<[Member; 2]>>,
     },
-    /// A point-to-point link.
-    PointToPoint(usize),
-    /// A wire.
-    Wire(usize),
+    /// A point-to-point link, and the radio at its station.
+    PointToPoint(Box<(PointToPointConfig, RadioChoice)>),
+    /// A wire: propagation one way, and the directions from the first node and to it.
+    Wire(Span, Box<[WiredDirection; 2]>),
 }
 
 /// One cell with an access point.
@@ -50,6 +59,10 @@ pub(crate) enum Contents {
 pub(crate) struct BssPlace {
     /// The index of the cell.
     pub(crate) cell: usize,
+    /// The access point.
+    pub(crate) access_point: AccessPoint,
+    /// How its frames are sent.
+    pub(crate) modes: CellModes,
     /// The name of the access point in random streams.
     pub(crate) stream: String,
     /// The station whose radio the access point shares.
@@ -65,6 +78,8 @@ pub(crate) struct BssPlace {
 pub(crate) struct MemberStation {
     /// Index of the `[[station]]` table that this station was expanded from.
     pub(crate) group: usize,
+    /// How data frames to and from it are sent.
+    pub(crate) data: TxVector,
     /// Its name in random streams.
     pub(crate) stream: String,
 }
@@ -81,7 +96,7 @@ impl ResolvedMedium {
                 Adjacency::Bsss(bsss.iter().map(|bss| 1 + bss.stations.len() as Member).collect())
             }
             Contents::AdHoc { links: Some(links), .. } => Adjacency::Pairs(links.clone()),
-            Contents::AdHoc { links: None, .. } | Contents::PointToPoint(_) | Contents::Wire(_) => {
+            Contents::AdHoc { links: None, .. } | Contents::PointToPoint(_) | Contents::Wire(..) => {
                 Adjacency::All
             }
         }
@@ -110,7 +125,7 @@ impl Resolved {
         for wanted in [LinkKind::PointToPoint, LinkKind::Wire] {
             let links = topology.link.iter().enumerate().filter(|(_, link)| link.kind == wanted);
             for (index, link) in links {
-                self.add_link(index, link, directory).map_err(|error| error.under(index).under("link"))?;
+                self.add_link(link, directory).map_err(|error| error.under(index).under("link"))?;
             }
         }
         let mut interfaces = vec![0; self.nodes.len()];
@@ -149,7 +164,8 @@ impl Resolved {
         let shared = shared.transpose().map_err(at_access_point)?;
         self.nodes[usize::from(node)].forwards = true;
         let stream = self.stream(node, wireless, &cell.name);
-        let (nodes, stations) = self.stations_of(cell, directory, wireless, Some(node))?;
+        let modes = CellModes::new(&cell.wifi).map_err(|error| error.under("wifi"))?;
+        let (nodes, stations) = self.stations_of(cell, modes.data, directory, wireless, Some(node))?;
         let hidden = self.hidden_pairs(topology, index, directory, &nodes)?;
         let medium = medium.unwrap_or_else(|| {
             self.media.push(ResolvedMedium::new(&cell.name, Contents::Channel(Vec::new()), Vec::new()));
@@ -165,7 +181,8 @@ impl Resolved {
             cells.push((first, cell.name.clone()));
         }
         let number: usize = bsss.iter().map(|bss| bss.stations.len()).sum();
-        bsss.push(BssPlace { cell: index, stream, shared, stations, hidden });
+        let access_point = access_point.clone();
+        bsss.push(BssPlace { cell: index, access_point, modes, stream, shared, stations, hidden });
         members.push(node);
         members.extend(&nodes);
         self.place(medium, number, first + 1, &nodes, &cell.name);
@@ -209,7 +226,8 @@ impl Resolved {
                 return Err(error.under(group).under("station"));
             }
         }
-        let (nodes, stations) = self.stations_of(cell, directory, wireless, None)?;
+        let modes = CellModes::new(&cell.wifi).map_err(|error| error.under("wifi"))?;
+        let (nodes, stations) = self.stations_of(cell, modes.data, directory, wireless, None)?;
         if nodes.len() < 2 {
             return Err(SettingError::out_of_range(
                 "station",
@@ -231,13 +249,13 @@ impl Resolved {
         };
         let links =
             cell.links.as_ref().map(|links| links.iter().enumerate().map(pair).collect::<Resolving<_>>());
-        let contents = Contents::AdHoc { cell: index, stations, links: links.transpose()? };
+        let contents = Contents::AdHoc { cell: index, modes, stations, links: links.transpose()? };
         self.media.push(ResolvedMedium::new(&cell.name, contents, nodes.clone()));
         self.place(self.media.len() - 1, 0, 0, &nodes, &cell.name);
         Ok(())
     }
 
-    fn add_link(&mut self, index: usize, link: &Link, directory: &Directory) -> Resolving<()> {
+    fn add_link(&mut self, link: &Link, directory: &Directory) -> Resolving<()> {
         let [one, other] = link.between.as_slice() else {
             let got = format!("{} names", link.between.len());
             return Err(SettingError::out_of_range("between", got, "the names of two nodes"));
@@ -250,11 +268,7 @@ impl Resolved {
                 "two different nodes",
             ));
         }
-        let contents = match link.kind {
-            LinkKind::PointToPoint => Contents::PointToPoint(index),
-            LinkKind::Wire => Contents::Wire(index),
-        };
-        self.media.push(ResolvedMedium::new(&link.name, contents, ends.to_vec()));
+        self.media.push(ResolvedMedium::new(&link.name, contents(link)?, ends.to_vec()));
         if link.kind == LinkKind::PointToPoint {
             self.place(self.media.len() - 1, 0, 1, &ends[1..], &link.name);
         }
@@ -317,7 +331,7 @@ impl Resolved {
                 stations.nth(number)?
             }
             Contents::AdHoc { cell, stations, .. } => (*cell, stations.get(number)?),
-            Contents::PointToPoint(_) | Contents::Wire(_) => return None,
+            Contents::PointToPoint(_) | Contents::Wire(..) => return None,
         };
         Some(&topology.cell[cell].station[station.group])
     }
@@ -326,6 +340,7 @@ impl Resolved {
     fn stations_of(
         &self,
         cell: &Cell,
+        data: TxVector,
         directory: &Directory,
         wireless: &mut [u32],
         access_point: Option<NodeId>,
@@ -339,13 +354,15 @@ impl Resolved {
             let Some(names) = &table.node else {
                 return Err(under(SettingError::missing("node", "the name of a node")));
             };
+            let own = modes::of_station(table, cell.wifi.standard).map_err(under)?;
             for node in directory.list("node", names).map_err(under)? {
                 if nodes.contains(&node) || access_point == Some(node) {
                     let got = format!("{} twice", quoted(self.name(node)));
                     return Err(under(SettingError::out_of_range("node", got, "each node once in a cell")));
                 }
                 nodes.push(node);
-                stations.push(MemberStation { group, stream: self.stream(node, wireless, &cell.name) });
+                let stream = self.stream(node, wireless, &cell.name);
+                stations.push(MemberStation { group, data: own.unwrap_or(data), stream });
             }
         }
         Ok((nodes, stations))
@@ -478,4 +495,56 @@ fn difference(one: &Wifi, other: &Wifi) -> Option<(&'static str, String, String)
     };
     let pairs = shown(one).into_iter().zip(shown(other));
     pairs.into_iter().find(|(one, other)| one != other).map(|((key, one), (_, other))| (key, one, other))
+}
+
+/// What a link is, whose keys go together.
+fn contents(link: &Link) -> Resolving<Contents> {
+    in_range("delay", link.delay, Span::ZERO, check::MAX_ROUND_TRIP)?;
+    let given = |key: &'static str, is: bool| is.then_some(key);
+    let of_hop = [
+        given("rate", link.rate.is_some()),
+        given("queue", link.queue.is_some()),
+        given("cut_through", link.cut_through.is_some()),
+        given("errors", link.errors.is_some()),
+        given("radio", link.radio.is_some()),
+    ];
+    let of_wire = [given("forward", link.forward.is_some()), given("reverse", link.reverse.is_some())];
+    match link.kind {
+        LinkKind::Wire => {
+            if let Some(key) = of_hop.into_iter().flatten().next() {
+                return Err(SettingError::no_effect(
+                    key,
+                    "kind \"wire\"",
+                    "\"point-to-point\", or forward and reverse",
+                ));
+            }
+            let direction = |key: &str, given: &Option<WiredDirection>| -> Resolving<WiredDirection> {
+                let expected = "a table such as { rate = \"16Mbps\" }";
+                let direction = given.clone().ok_or_else(|| SettingError::missing(key, expected))?;
+                check::wired_direction(&direction).map_err(|error| error.under(key))?;
+                Ok(direction)
+            };
+            let both = [direction("forward", &link.forward)?, direction("reverse", &link.reverse)?];
+            Ok(Contents::Wire(link.delay, Box::new(both)))
+        }
+        LinkKind::PointToPoint => {
+            if let Some(key) = of_wire.into_iter().flatten().next() {
+                return Err(SettingError::no_effect(key, "kind \"point-to-point\"", "\"wire\""));
+            }
+            let Some(rate) = link.rate else {
+                return Err(SettingError::missing("rate", "the rate of each direction, such as 1Mbps"));
+            };
+            in_range("rate", rate, MIN_RATE, MAX_RATE)?;
+            let queue = link.queue.unwrap_or_else(large_queue);
+            check::queue("queue", queue)?;
+            let errors = link.errors.clone().unwrap_or_default();
+            errors.check().map_err(|error| error.under("errors"))?;
+            let (delay, cut_through) = (link.delay, link.cut_through.unwrap_or(false));
+            let radio = link.radio.clone().unwrap_or_else(|| StationGroup::default().radio);
+            Ok(Contents::PointToPoint(Box::new((
+                PointToPointConfig { rate, delay, queue, cut_through, errors },
+                radio,
+            ))))
+        }
+    }
 }

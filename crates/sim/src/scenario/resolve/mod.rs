@@ -3,6 +3,7 @@
 //! A name that does not exist, a duplicate, and a flow without a single path are errors with the key of the file. The tables of a
 //! short file come after those of its expansion, so that their numbers are counted from there.
 
+mod carrier;
 mod flows;
 mod media;
 mod programs;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use airwatt_base::settings::{SettingError, in_range};
+use airwatt_energy::{Host, HostEnergyConfig};
 use airwatt_proto::powersave::StationId;
 
 use super::Names;
@@ -19,6 +21,7 @@ use super::topology::{NodeGroup, Topology};
 use super::{Scenario, short};
 use crate::route::{Adjacency, FixedRoute, Graph, Interface, Member, NodeId};
 
+pub(crate) use carrier::{Carrier, Ends, FlowGateway};
 pub(crate) use flows::ResolvedFlow;
 pub(crate) use media::{BssPlace, Contents, MemberStation, ResolvedMedium};
 pub(crate) use programs::ResolvedProgram;
@@ -54,6 +57,8 @@ pub(crate) struct ResolvedNode {
     pub(crate) group: usize,
     /// Whether it forwards packets of others.
     pub(crate) forwards: bool,
+    /// What its host draws beside the radio, if that is accounted for.
+    pub(crate) host: Option<Host>,
 }
 
 /// Where a station is.
@@ -93,10 +98,10 @@ impl Resolved {
             let key = key_in_file(error.key(), &offsets);
             error.at(key)
         };
-        Self::of(topology).map_err(in_file)
+        Self::of(scenario, topology).map_err(in_file)
     }
 
-    fn of(topology: &Topology) -> Resolving<Self> {
+    fn of(scenario: &Scenario, topology: &Topology) -> Resolving<Self> {
         let mut resolved = Self::default();
         let directory = resolved.add_nodes(topology)?;
         resolved.add_media(topology, &directory)?;
@@ -104,7 +109,7 @@ impl Resolved {
         resolved.fixed = resolved.fixed_routes(topology, &directory, &graph)?;
         graph.fix(resolved.fixed.iter().copied());
         resolved.add_programs(topology, &directory, &graph)?;
-        resolved.add_flows(topology, &directory, &graph)?;
+        resolved.add_flows(scenario, topology, &directory, &graph)?;
         Ok(resolved)
     }
 
@@ -120,13 +125,15 @@ impl Resolved {
     fn add_group(&mut self, index: usize, group: &NodeGroup, directory: &mut Directory) -> Resolving<()> {
         check_name("name", &group.name)?;
         let forwards = group.forward;
+        let host = group.host_energy.as_ref().map(HostEnergyConfig::host).transpose();
+        let host = host.map_err(|error| error.under("host_energy"))?;
         let mut add = |name: String, stream: String| {
             let id = self.nodes.len() as NodeId;
             if directory.single.insert(name.clone(), id).is_some() || directory.groups.contains_key(&name) {
                 return Err(duplicate("name", &name, "node"));
             }
             directory.names.push(name.clone());
-            self.nodes.push(ResolvedNode { name, stream, group: index, forwards });
+            self.nodes.push(ResolvedNode { name, stream, group: index, forwards, host: host.clone() });
             Ok(id)
         };
         match group.count {

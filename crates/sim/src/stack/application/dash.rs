@@ -77,7 +77,7 @@ impl ApplicationKind for DashConfig {
             pace: Pace::Room,
             client: Role::Receiver,
             count: self.media.map(|media| u32::try_from(media.covering(segment)).unwrap_or(u32::MAX)),
-            fresh: false,
+            fresh: None,
         })
     }
 }

@@ -95,18 +95,18 @@ pub struct DialogueConfig {
     pub client: Role,
     /// Number of units; `None` for as long as the run lasts.
     pub count: Option<u32>,
-    /// Whether the client opens a connection for each unit.
-    pub fresh: bool,
+    /// The number of connections, if the client opens one for each unit.
+    pub fresh: Option<Connection>,
 }
 
 impl DialogueConfig {
     /// Number of connections.
     pub const fn connections(&self) -> Connection {
-        match self.replies {
-            _ if self.fresh => self.count.expect("a checked scenario says how many") as Connection,
-            Replies::Pages { connections, .. } => connections,
-            Replies::PagesOf2025 { origins, http, .. } => origins * http.connections(),
-            Replies::Segments(_) | Replies::Fixed(_) | Replies::Reports { .. } => 1,
+        match (self.fresh, self.replies) {
+            (Some(fresh), _) => fresh,
+            (None, Replies::Pages { connections, .. }) => connections,
+            (None, Replies::PagesOf2025 { origins, http, .. }) => origins * http.connections(),
+            (None, Replies::Segments(_) | Replies::Fixed(_) | Replies::Reports { .. }) => 1,
         }
     }
 
@@ -125,7 +125,7 @@ impl DialogueConfig {
 
     /// The end that opens the connections, if that follows from who asks; otherwise it is the station.
     pub fn opener(&self) -> Option<Role> {
-        self.fresh.then_some(self.client)
+        self.fresh.map(|_| self.client)
     }
 
     /// The same in datagrams, if it has a pace of its own and replies of one packet: a source, and what answers it.
@@ -227,7 +227,7 @@ impl Dialogue {
             answered: Vec::new(),
         };
         let mut paths = vec![path; usize::from(config.connections())];
-        if !config.fresh {
+        if config.fresh.is_none() {
             paths[0].turn = Turn::Free;
         }
         let player = match config.replies {
@@ -256,7 +256,7 @@ impl Dialogue {
 
     /// Whether its first connection stands before it asks for anything.
     pub(crate) const fn opens_at_once(&self) -> bool {
-        !self.config.fresh
+        self.config.fresh.is_none()
     }
 
     /// Number of units; `None` if it lasts as long as the run.
@@ -324,7 +324,7 @@ impl Dialogue {
         self.queues = self.unit(now);
         let objects = self.queues.iter().flatten().flatten();
         self.blockers = objects.filter(|object| object.urgency <= BLOCKING).count();
-        self.ask(if self.config.fresh { self.durations.len() as Connection } else { 0 });
+        self.ask(if self.config.fresh.is_some() { self.durations.len() as Connection } else { 0 });
     }
 
     /// What the next unit requests, by queue.
@@ -542,7 +542,7 @@ mod tests {
             pace: Pace::Think(Span::from_millis(200)),
             client: Role::Receiver,
             count: Some(2_000),
-            fresh: false,
+            fresh: None,
         };
         let mut dialogue = Dialogue::new(config, false, 1, 0);
         let (requests, replies, _, end) = run(&mut dialogue);
@@ -563,7 +563,7 @@ mod tests {
             pace: Pace::Bursts { mean_gap: ms(200), requests: 12, pause: ms(10_000) },
             client: Role::Receiver,
             count: Some(1_200),
-            fresh: false,
+            fresh: None,
         };
         let (requests, _, _, end) = run(&mut Dialogue::new(config, false, 1, 0));
         let paused = end.as_secs_f64() - 1_200.0 * 0.02 - 1_100.0 * 0.2;
@@ -586,7 +586,7 @@ mod tests {
             }),
             client: Role::Sender,
             count: Some(4),
-            fresh: false,
+            fresh: None,
         };
         for (interval, last) in [(60_000, 180_000), (15, 60)] {
             let (.., end) = run(&mut Dialogue::new(each(interval), false, 1, 0));
@@ -604,7 +604,7 @@ mod tests {
             pace: Pace::Each(period),
             client: Role::Sender,
             count: Some(3),
-            fresh: true,
+            fresh: Some(3),
         };
         let mut dialogue = Dialogue::new(config, false, 1, 0);
         let (requests, replies, opened, end) = run(&mut dialogue);
@@ -620,7 +620,7 @@ mod tests {
             pace: Pace::Think(Span::from_secs(5)),
             client: Role::Receiver,
             count: Some(1),
-            fresh: false,
+            fresh: None,
         }
     }
 
@@ -669,7 +669,7 @@ mod tests {
             pace: Pace::Think(Span::from_secs(30)),
             client: Role::Receiver,
             count: Some(2),
-            fresh: false,
+            fresh: None,
         }
     }
 
@@ -764,7 +764,7 @@ mod tests {
             pace: Pace::Room,
             client: Role::Receiver,
             count: Some(10),
-            fresh: false,
+            fresh: None,
         };
         let mut dialogue = Dialogue::new(config, false, 1, 0);
         let (requests, replies, _, end) = run(&mut dialogue);

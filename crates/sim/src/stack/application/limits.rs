@@ -5,6 +5,8 @@ use airwatt_base::{Size, Span};
 
 pub(super) use crate::limits::{MAX_RATE, MAX_SPAN, MIN_RATE};
 
+use super::Connection;
+
 type Checked = Result<(), SettingError>;
 
 /// Connections that a flow may open one after another, each from a port of its own.
@@ -35,6 +37,11 @@ pub(super) fn check_fresh(fresh: bool, count: Option<u32>) -> Checked {
         Some(count) if fresh => in_range("count", count, 1, MAX_FRESH),
         _ => Ok(()),
     }
+}
+
+/// The number of connections, if each request has one.
+pub(super) fn fresh_connections(fresh: bool, count: Option<u32>) -> Option<Connection> {
+    count.filter(|_| fresh).map(|count| count as Connection)
 }
 
 pub(super) fn check_count(count: Option<u32>) -> Checked {

@@ -128,6 +128,15 @@ pub enum Pattern {
     Saturation,
 }
 
+/// What an application sends over connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The data of a source.
+    Source(SourceConfig),
+    /// The requests and replies of a dialogue.
+    Dialogue(DialogueConfig),
+}
+
 impl Default for ApplicationConfig {
     fn default() -> Self {
         Self::Bulk(BulkConfig::default())

@@ -103,7 +103,7 @@ impl ApplicationKind for MqttConfig {
             pace: Pace::Each(Period { interval, jitter: Span::ZERO, phase: Span::ZERO }),
             client: Role::Sender,
             count: None,
-            fresh: false,
+            fresh: None,
         })
     }
 }

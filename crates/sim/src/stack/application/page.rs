@@ -55,7 +55,7 @@ impl ApplicationKind for PageConfig {
             pace: Pace::Think(self.mean_gap),
             client: Role::Receiver,
             count: self.count,
-            fresh: false,
+            fresh: None,
         })
     }
 }

@@ -8,7 +8,7 @@ use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MAX_SPAN, check_count, check_fresh, check_packet};
+use super::limits::{MAX_SPAN, check_count, check_fresh, check_packet, fresh_connections};
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Period, Replies, SourceConfig};
 use crate::stack::role::Role;
 
@@ -87,7 +87,7 @@ impl ApplicationKind for PeriodicConfig {
                 pace: Pace::Each(period),
                 client: self.begins,
                 count: self.count,
-                fresh: self.fresh,
+                fresh: fresh_connections(self.fresh, self.count),
             }),
         }
     }

@@ -5,7 +5,7 @@ use airwatt_base::{Size, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MAX_SPAN, check_count, check_fresh, check_mean_gap, check_message};
+use super::limits::{MAX_SPAN, check_count, check_fresh, check_mean_gap, check_message, fresh_connections};
 use super::{ApplicationKind, DialogueConfig, Pace, Pattern, Replies};
 use crate::stack::role::Role;
 
@@ -72,7 +72,7 @@ impl ApplicationKind for RequestResponseConfig {
             }),
             client: self.begins,
             count: self.count,
-            fresh: self.fresh,
+            fresh: fresh_connections(self.fresh, self.count),
         })
     }
 }

@@ -56,7 +56,7 @@ impl ApplicationKind for WebConfig {
             pace: Pace::Think(self.mean_gap),
             client: Role::Receiver,
             count: self.count,
-            fresh: false,
+            fresh: None,
         })
     }
 }

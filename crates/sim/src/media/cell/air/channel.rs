@@ -152,7 +152,7 @@ impl Channel {
     /// Makes an idle channel without members.
     pub(crate) fn new(config: &CellConfig, noise: RandomStream) -> Self {
         let CellConfig { standard, short_preamble, data, .. } = *config;
-        let others = [config.control_rate, config.beacon_rate, config.group_rate];
+        let others = [config.control, config.beacon, config.group_data];
         let modes = Modes::new(standard, short_preamble, data, others, &config.aggregation);
         Self {
             times: FrameTimes::new(config, &modes),

@@ -127,7 +127,7 @@ impl Modes {
         standard: Standard,
         short_preamble: bool,
         data: TxVector,
-        others: [Rate; CHANNEL_MODES - 1],
+        others: [TxVector; CHANNEL_MODES - 1],
         aggregation: &Aggregation,
     ) -> Self {
         // Agreements are those of the largest aggregates of the channel.
@@ -135,7 +135,7 @@ impl Modes {
         let block_ack_bytes = block_ack_bytes(window);
         let start_spacing = aggregation.start_spacing;
         let mut modes = Self { standard, short_preamble, block_ack_bytes, start_spacing, table: Vec::new() };
-        let others = others.map(|rate| modes.vector(rate));
+        let others = others.map(|vector| modes.prepared(vector));
         let vectors = std::iter::once(modes.prepared(data)).chain(others);
         modes.table = vectors.map(|vector| modes.mode(vector, others[0])).collect();
         modes
@@ -178,9 +178,9 @@ impl Modes {
         self.vector(rate).layout(self.standard.band())
     }
 
-    /// The vector of a frame at `rate`.
+    /// The vector of a frame at `rate`, a mandatory one of the PHY.
     fn vector(&self, rate: Rate) -> TxVector {
-        self.prepared(self.standard.vector(rate).expect("a checked scenario has rates of its PHY"))
+        self.prepared(self.standard.vector(rate).expect("a mandatory rate is one of the PHY"))
     }
 
     /// The vector with the preamble of the cell.
