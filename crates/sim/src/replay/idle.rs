@@ -53,10 +53,10 @@ impl IdleSkip {
     pub(super) fn new(plan: &NetworkPlan, gap: Option<Span>) -> Self {
         let station = plan.stations().find_map(|(.., station)| station.in_cell());
         let station = station.expect("a replay has a station in a cell");
-        let beacon_interval = station.power_save.beacon_interval;
-        let dtim_period = station.power_save.dtim_period.map_or(1, u64::from);
+        let beacon_interval = station.mac_power_save.beacon_interval;
+        let dtim_period = station.mac_power_save.dtim_period.map_or(1, u64::from);
         let listened =
-            least_common_multiple(u64::from(station.power_save.listen_interval).max(1), dtim_period);
+            least_common_multiple(u64::from(station.mac_power_save.listen_interval).max(1), dtim_period);
         // A station with an agreement keeps to its service periods, whenever beacons come.
         let agreed = station.policy.wake_request().map(|request| request.interval);
         let cycle = agreed.unwrap_or_else(|| beacon_interval.saturating_mul(listened));

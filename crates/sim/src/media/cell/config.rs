@@ -208,8 +208,8 @@ impl CellConfig {
 pub struct CellStation {
     /// Its name, for its random streams.
     pub name: String,
-    /// Its power-save machine.
-    pub power_save: ps::StationConfig,
+    /// The settings of its power-save machine, which `policy` drives.
+    pub mac_power_save: ps::StationConfig,
     /// Its power-save policy.
     pub policy: StationPolicy,
     /// Its radio profile.

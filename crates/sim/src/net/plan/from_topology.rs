@@ -186,7 +186,7 @@ fn kind(scenario: &Ready<'_>, medium: &ResolvedMedium, seed: u64) -> MediumKind 
 fn rested(mut kind: MediumKind) -> MediumKind {
     if let MediumKind::Cell(bsss) = &mut kind {
         for station in bsss.iter_mut().flat_map(|bss| &mut bss.stations) {
-            station.power_save.rested = true;
+            station.mac_power_save.rested = true;
         }
     }
     kind
@@ -358,7 +358,7 @@ fn station(
     });
     CellStation {
         name: name.clone(),
-        power_save: powersave::StationConfig {
+        mac_power_save: powersave::StationConfig {
             beacon_interval,
             first_beacon: beacons.first,
             sleep_clock: radio.sleep_clock,

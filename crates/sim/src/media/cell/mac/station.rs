@@ -106,7 +106,7 @@ impl StationMac {
         Self {
             sender: Sender::new(config, (radio, member, slot), queues, sender),
             access_point,
-            power_save: StationPowerSave::new(station.power_save, station.policy.clone()),
+            power_save: StationPowerSave::new(station.mac_power_save, station.policy.clone()),
             air_time: ps::AirTime::default(),
             arrived: Vec::new(),
             flows: VecDeque::new(),
