@@ -177,54 +177,87 @@ def advise(
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
     text = loaded.to_dict()
-    if "wifi" not in text:
-        raise InputError(f"advise {loaded.name}: expected a scenario whose stations can sleep, got one without [wifi]")
-    chips = [Chip.of(str(station["radio"])) for station in text["station"]]
-    for each in chips:
-        platforms.check_fits(target, each.name)
-        _check_band(each.name, text["wifi"]["standard"])
-    chip = chips[0]
-    given = {*given, *(set or {})}
-    tries_listen_intervals = "station.listen_interval" not in given and _has_dtims_beside(given, text["station"])
-    platform, standard = platforms.with_wake_times(target, chip.name), text["wifi"]["standard"]
-    wakes = platform is not None and platforms.agrees(standard)
-    plan = json.loads(_core.advise_scenario(loaded, budget_s, confirm, tries_listen_intervals, wakes))
-    skipping = platforms.skipped(text["station"][0].get("listen_interval"))
-    rows = rows_of(plan, chip.name, target, skipping, platform)
-    confirmed = [row for row in rows if row.confirm]
+    chip = _chip(loaded.name, text, target)
+    plan = _plan(loaded, text, chip, budget_s, confirm, {*given, *(set or {})}, target)
+    confirmed = [row for row in plan.rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
     choices = [[*row.candidate.overrides, *_out_of_step(text, row.candidate)] for row in confirmed]
     done = make.of(measured, [*choices, [("policy", "ideal")]])
     awake = _enter(confirmed, done)
     radios = ", ".join(sorted({one["radio"] for one in text["station"]}))
-    advice = Advice(budget_s, loaded.name, radios, chip, rows, runs, seed)
-    without_wakes = standard if platform is not None and not wakes else None
-    without_intervals = not tries_listen_intervals and "station.listen_interval" not in given
-    advice.untried = _untried(without_wakes, without_intervals=without_intervals)
+    advice = Advice(budget_s, loaded.name, radios, chip, plan.rows, runs, seed)
+    advice.untried, advice.tunnel, advice.tunnel_curve = plan.untried, plan.tunnel, plan.tunnel_curve
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     if keep_alive_s is not None:
         _keep_alive(advice, loaded, keep_alive_s, seed, store)
-    advice.tunnel, advice.tunnel_curve = plan["tunnel"], plan["tunnel_curve"]
     advice.decide(target)
     if advice.ranked:
         best = advice.ranked[0]
-        assert best.simulation is not None
-        advice.deep_sleep = deep_sleep.beside(text, best.simulation.power_w, reconnection_s)
-        if reconnection_s is not None and advice.deep_sleep is None:
-            advice.reconnection = deep_sleep.why_not(text)
+        _price_best(advice, best, text, reconnection_s)
         if platforms.is_esp_idf(chip.name, target):
             keeps_alive = keep_alive_s is not None
             advice.network_stack = network_stack.price(loaded, best.candidate, seed, store, keeps_alive=keeps_alive)
-        if advice.ending_early is not None:
-            advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
         words = platforms.words_of(target, chip.name)
         # A setting beside the policy does not change what keep-alives take, so that they are left out on both sides.
         alone = _figures(done.finished(confirmed.index(best)), awake)
         advice.beside = _beside(measured, best.candidate, alone, awake, make, words, budget_s)
     return advice
+
+
+def _chip(name: str, text: Mapping[str, Any], target: str | None) -> Chip:
+    """The chip of the first station, if all stations can sleep in their cell. Raises `InputError`."""
+    if "wifi" not in text:
+        raise InputError(f"advise {name}: expected a scenario whose stations can sleep, got one without [wifi]")
+    chips = [Chip.of(str(station["radio"])) for station in text["station"]]
+    for each in chips:
+        platforms.check_fits(target, each.name)
+        _check_band(each.name, text["wifi"]["standard"])
+    return chips[0]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the models say, and what is to be run."""
+
+    rows: list[Row]
+    untried: str
+    tunnel: dict[str, float] | None
+    tunnel_curve: list[list[float]]
+
+
+def _plan(
+    scenario: Scenario,
+    text: Mapping[str, Any],
+    chip: Chip,
+    budget_s: float,
+    confirm: int,
+    given: Collection[str],
+    target: str | None,
+) -> _Plan:
+    """Asks the models for all candidates that the caller has not fixed by the keys that are `given`."""
+    is_interval_given = "station.listen_interval" in given
+    tries_listen_intervals = not is_interval_given and _has_dtims_beside(given, text["station"])
+    platform, standard = platforms.with_wake_times(target, chip.name), text["wifi"]["standard"]
+    wakes = platform is not None and platforms.agrees(standard)
+    plan = json.loads(_core.advise_scenario(scenario, budget_s, confirm, tries_listen_intervals, wakes))
+    skipping = platforms.skipped(text["station"][0].get("listen_interval"))
+    rows = rows_of(plan, chip.name, target, skipping, platform)
+    without_wakes = standard if platform is not None and not wakes else None
+    untried = _untried(without_wakes, without_intervals=not tries_listen_intervals and not is_interval_given)
+    return _Plan(rows, untried, plan["tunnel"], plan["tunnel_curve"])
+
+
+def _price_best(advice: Advice, best: Row, text: Mapping[str, Any], reconnection_s: float | None) -> None:
+    """Enters what goes with the best candidate: deep sleep between reports, and beacons of periods that end early."""
+    assert best.simulation is not None
+    advice.deep_sleep = deep_sleep.beside(text, best.simulation.power_w, reconnection_s)
+    if reconnection_s is not None and advice.deep_sleep is None:
+        advice.reconnection = deep_sleep.why_not(text)
+    if advice.ending_early is not None:
+        advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
 
 
 def _enter(confirmed: Sequence[Row], done: Done[_Run]) -> Sequence[_Run]:
