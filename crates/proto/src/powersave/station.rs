@@ -7,7 +7,7 @@
 //! # What the driver does
 //! * Hands in every correctly received beacon and unicast frame, and every own frame when it is acknowledged or given
 //!   up: [`StationInput::Sent`] before the [`StationInput::Backlog`] that goes with it.
-//! * Stamps [`StationPowerSave::pm`] on each uplink frame when its first attempt starts.
+//! * Stamps [`StationPowerSave::pm`] on an uplink frame when an attempt at it starts.
 //! * Puts [`StationOutput::Send`] ahead of the user's frames, behind earlier such frames, and does not contend while
 //!   the radio sleeps or wakes up.
 //! * After [`StationOutput::LeaveChannel`] neither sends nor receives until [`StationOutput::ReturnToChannel`].

@@ -257,16 +257,10 @@ impl CellMedium {
             let waits = from.waits_behind(ppdu, sender.on_air(category), out.received());
             to.note_queue_size(ppdu.from, waits, now);
         }
-        // The access point takes the power-management mode that the station has by now.
-        let pm = match sender {
-            Mac::Station(mac) => mac.pm_at_arrival(ppdu),
-            Mac::External(mac) => {
-                mac.arrived(ppdu, to, &mut out);
-                ppdu.pm
-            }
-            Mac::AccessPoint(_) | Mac::Peer(_) => ppdu.pm,
-        };
-        receiver.receive(ppdu, sender.on_air(category), pm, now, &mut out);
+        if let Mac::External(mac) = sender {
+            mac.arrived(ppdu, to, &mut out);
+        }
+        receiver.receive(ppdu, sender.on_air(category), now, &mut out);
     }
 
     /// A Trigger frame has arrived. Its station answers a SIFS later with frames of its highest category, in its own mode. Only that answer says that it

@@ -270,14 +270,7 @@ impl AccessPointMac {
         self.queues.of_contender_mut(ppdu.contender).frames_mut().note_arrivals(received);
     }
 
-    pub(super) fn receive(
-        &mut self,
-        ppdu: &Ppdu,
-        mpdus: OnAir<'_>,
-        pm: bool,
-        now: Instant,
-        out: &mut Effects<'_>,
-    ) {
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
         let station = self.local(ppdu.from);
         let kind = match ppdu.kind {
             CellFrameKind::QosNull => UplinkKind::Trigger,
@@ -296,7 +289,7 @@ impl AccessPointMac {
         if ppdu.kind == CellFrameKind::BlockAckRequest {
             return;
         }
-        self.notify(AccessPointInput::UplinkReceived { station, pm, kind }, now, out);
+        self.notify(AccessPointInput::UplinkReceived { station, pm: ppdu.pm, kind }, now, out);
         if let Some(frame) = action {
             self.notify(AccessPointInput::Wake { station, frame }, now, out);
         }

@@ -137,17 +137,10 @@ impl Mac {
         }
     }
 
-    /// Handles the arrival of those frames of a PPDU to this MAC that the channel says. `pm` is the power-management mode of its sender.
-    pub(super) fn receive(
-        &mut self,
-        ppdu: &Ppdu,
-        mpdus: OnAir<'_>,
-        pm: bool,
-        now: Instant,
-        out: &mut Effects<'_>,
-    ) {
+    /// Handles the arrival of those frames of a PPDU to this MAC that the channel says.
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, mpdus: OnAir<'_>, now: Instant, out: &mut Effects<'_>) {
         match self {
-            Self::AccessPoint(mac) => mac.receive(ppdu, mpdus, pm, now, out),
+            Self::AccessPoint(mac) => mac.receive(ppdu, mpdus, now, out),
             Self::Station(mac) => mac.receive(ppdu, mpdus, now, out),
             Self::Peer(mac) => mac.receive(ppdu, mpdus, now, out),
             // What the frame carries is outside: its sender reports where it has arrived.

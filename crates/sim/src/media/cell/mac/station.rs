@@ -156,11 +156,6 @@ impl StationMac {
         self.notify(StationInput::Group { more_data }, now, out);
     }
 
-    /// The power-management mode that the receiver of a frame of this station notes when it has arrived.
-    pub(crate) fn pm_at_arrival(&self, ppdu: &Ppdu) -> bool {
-        if ppdu.kind == CellFrameKind::Data { self.power_save.pm() } else { ppdu.pm }
-    }
-
     /// The power-management bit of a frame.
     fn pm_of(&self, mpdu: &Mpdu) -> bool {
         match mpdu.body {
