@@ -96,6 +96,10 @@ class Aggregation(TypedDict, total=False):
     """Largest number of retransmissions of a data frame where A-MPDUs are sent, 0 to 255. Default:
     `wifi.retry_limit`. The receiver learns of a frame that is given up by a BlockAckReq; if that is lost as
     well, it waits for 100 ms, as Linux."""
+    start_spacing: str | Quantity
+    """Least time from the start of one frame of an A-MPDU to the start of the next, 0 to 16 us: shorter frames
+    are followed by empty delimiters. It is what the receiver asks for (Minimum MPDU Start Spacing, 802.11-2020
+    9.4.2.55.3); devices often ask for 4 or 8 us."""
     time: str | Quantity
     """Longest time on the air, up to 5.484 ms; with a TXOP limit an A-MPDU and its block acknowledgement are no
     longer than that either."""
