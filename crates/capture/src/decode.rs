@@ -376,7 +376,7 @@ impl Decoder {
         }
     }
 
-    /// What an action frame changes about the sleep of its station. A refusal changes nothing.
+    /// What an action frame changes about the sleep of its station, or asks to change.
     fn sleep_change(&mut self, frame: &Frame<'_>) -> Option<SleepChange> {
         let control = frame.header().control;
         if control.kind != FrameKind::Action {
@@ -392,6 +392,10 @@ impl Decoder {
                 self.capture.wake_times.push(setup);
                 Some(SleepChange::TwtAccepted(self.capture.wake_times.len() as u32 - 1))
             }
+            Ok(Some(TwtAction::Setup(setup))) => Some(match setup.request {
+                true => SleepChange::TwtRequested,
+                false => SleepChange::TwtRefused,
+            }),
             Ok(Some(TwtAction::Teardown { flow })) => Some(SleepChange::TwtEnded(flow)),
             // A station that asks for the next time does not suspend, and a response is to come.
             Ok(Some(TwtAction::Information { flow, next_requested: false, next: None, .. })) => {

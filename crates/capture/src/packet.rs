@@ -187,6 +187,10 @@ pub struct AirFrame {
 pub enum SleepChange {
     /// The sender accepts an individual target wake time: an index into [`crate::Capture::wake_times`].
     TwtAccepted(u32),
+    /// The sender asks for an individual target wake time.
+    TwtRequested,
+    /// The sender answers such a request without an agreement: it names what it would accept, or rejects.
+    TwtRefused,
     /// One such agreement ends, or all do.
     TwtEnded(Option<u8>),
     /// One such agreement is suspended by an information frame, or all are.

@@ -19,6 +19,7 @@ mod costs;
 mod files;
 mod findings;
 mod ladders;
+mod missed_set_up;
 mod outputs;
 mod radio;
 mod traffic;

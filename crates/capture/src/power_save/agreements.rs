@@ -4,6 +4,10 @@
 //! request (802.11ax-2021 26.8.2, 802.11-2020 11.2.3.16). So rules of the legacy power save that depend on this accuse nobody while one
 //! holds. Nor do those about sleep and beacons where both sides support target wake time and nothing shows that none was set up.
 //!
+//! A set-up whose answer the capture lacks is known by what the capture has: the station's request, or an information frame about an agreement
+//! that no captured frame made. Such a station is accused of nothing that depends on its sleep, unless the access point's sequence numbers show that
+//! it has not answered.
+//!
 //! When the service periods of individual target wake times are is known by the access point's clock, which beacons have ([`Place`]).
 //! Left out: the later periods of explicit agreements, each of which a frame of the one before names.
 
@@ -56,6 +60,15 @@ pub(super) enum Place {
 /// Why a rule accuses nobody while a target wake time holds.
 pub(super) const TARGET_WAKE_TIME: &str = "the station has a target wake time, which the rule does not know";
 
+/// A captured frame that belongs to a set-up which the capture lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// A request without an answer.
+    Request,
+    /// An information frame about an agreement that was not captured.
+    Information,
+}
+
 /// The agreements of one station with its access point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreements {
@@ -63,6 +76,10 @@ pub(super) struct Agreements {
     pub(super) held: Vec<HeldAgreement>,
     /// Whether an agreement may have been set up that was not captured.
     pub(super) may_have_twt: bool,
+    /// The first sign of a target wake time whose set-up was not captured whole, since the last that was.
+    sign: Option<(Sign, Instant)>,
+    /// Whether numbers show that the access point has sent no answer since a request that is the sign.
+    is_unanswered: bool,
     /// Whether the clock of the capture has jumped since the first of those that hold.
     has_jumped: bool,
 }
@@ -80,17 +97,33 @@ impl Agreements {
                 let Some(setup) = setups.get(index as usize) else { return };
                 // A flow identifier has one agreement: another one with it replaces the first.
                 self.end(mark.0, |held| flow_of(held) == Some(setup.flow));
+                self.answered();
                 self.has_jumped &= self.holds(|agreement| flow_of(agreement).is_some());
                 self.begin(SleepAgreement::TargetWakeTime(*setup), mark);
             }
-            SleepChange::TwtEnded(Some(flow)) => self.end(mark.0, |held| flow_of(held) == Some(flow & 7)),
+            SleepChange::TwtRequested => {
+                // Later requests without an answer do not show that the first one had none.
+                if self.sign.is_none() {
+                    (self.sign, self.is_unanswered) = (Some((Sign::Request, mark.0)), false);
+                }
+            }
+            SleepChange::TwtRefused => self.answered(),
+            SleepChange::TwtEnded(Some(flow)) => {
+                // It ends an agreement that was captured, or else one that was not.
+                if self.of_flow(Some(flow & 7)).next().is_none() {
+                    self.sign = None;
+                }
+                self.end(mark.0, |held| flow_of(held) == Some(flow & 7));
+            }
             SleepChange::TwtSuspended(flow) => {
+                self.informed(flow, mark.0);
                 for held in self.of_flow(flow) {
                     held.suspensions += 1;
                     held.is_suspended = true;
                 }
             }
             SleepChange::TwtResumed(flow, low_us) => {
+                self.informed(flow, mark.0);
                 // The time at or after the frame that has these low bits.
                 let next_us =
                     clock_us.and_then(|now| now.checked_add(u64::from(low_us.wrapping_sub(now as u32))));
@@ -98,7 +131,10 @@ impl Agreements {
                     (held.is_suspended, held.period_us) = (false, next_us);
                 }
             }
-            SleepChange::TwtEnded(None) => self.end(mark.0, |held| flow_of(held).is_some()),
+            SleepChange::TwtEnded(None) => {
+                self.sign = None;
+                self.end(mark.0, |held| flow_of(held).is_some());
+            }
             SleepChange::Wnm(sleep) => {
                 self.end(mark.0, |held| *held == SleepAgreement::WnmSleep);
                 if sleep == WnmSleep::Entered {
@@ -113,6 +149,24 @@ impl Agreements {
     pub(super) fn end_all(&mut self, at: Instant) {
         self.end(at, |_| true);
         self.may_have_twt = false;
+        self.sign = None;
+    }
+
+    /// The access point has answered what the station asked for.
+    fn answered(&mut self) {
+        self.sign.take_if(|(sign, _)| *sign == Sign::Request);
+    }
+
+    /// An information frame is about an agreement, which one or all.
+    fn informed(&mut self, flow: Option<u8>, at: Instant) {
+        if self.of_flow(flow).next().is_none() {
+            self.sign = Some((Sign::Information, at));
+        }
+    }
+
+    /// Reads whether all frames of the access point since a time were captured, and none was encrypted that may be an answer.
+    pub(super) fn review(&mut self, has_all_since: impl Fn(Instant) -> bool) {
+        self.is_unanswered = self.sign.is_some_and(|(_, at)| has_all_since(at));
     }
 
     fn begin(&mut self, agreement: SleepAgreement, from: Mark) {
@@ -245,6 +299,17 @@ impl Agreements {
             Some(TARGET_WAKE_TIME)
         } else if self.holds(|agreement| *agreement == SleepAgreement::WnmSleep) {
             Some("the station is in WNM sleep mode, which the rule does not know")
+        } else if let Some((sign, _)) = self.sign
+            && !(sign == Sign::Request && self.is_unanswered)
+        {
+            Some(match sign {
+                Sign::Request => {
+                    "the station asked for a target wake time, and the answer may have been missed"
+                }
+                Sign::Information => {
+                    "an information frame is about a target wake time whose set-up was not captured"
+                }
+            })
         } else if of_beacons && self.may_have_twt {
             Some("both sides support target wake time, and its set-up may have been missed or was encrypted")
         } else {

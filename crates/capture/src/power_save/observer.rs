@@ -401,9 +401,10 @@ impl Observer {
     /// An action frame about the times at which a station is awake. The access point accepts, and either side ends.
     fn agreed(&mut self, capture: &Capture, packet: &CapturedPacket, frame: &AirFrame, change: SleepChange) {
         let is_of_ap = frame.bssid.is_some() && frame.transmitter == frame.bssid;
-        let accepts = matches!(change, SleepChange::TwtAccepted(_) | SleepChange::Wnm(_));
+        let answers =
+            matches!(change, SleepChange::TwtAccepted(_) | SleepChange::TwtRefused | SleepChange::Wnm(_));
         let Some(station) = (if is_of_ap { Some(frame.receiver) } else { frame.transmitter }) else { return };
-        if station.is_group() || accepts && !is_of_ap {
+        if station.is_group() || answers && !is_of_ap || change == SleepChange::TwtRequested && is_of_ap {
             return;
         }
         let bssid = frame.bssid.unwrap_or(frame.receiver);

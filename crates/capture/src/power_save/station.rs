@@ -217,6 +217,8 @@ impl StationState {
         else {
             return;
         };
+        let heard_all = |at| cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at);
+        findings.agreements(self.record.mac).review(|at| !self.has_unread_action && heard_all(at));
         if cell.is_twt_responder || cell.has_broadcast_twt {
             findings.agreements(self.record.mac).may_have_twt = self.may_have_twt(bssid, cell);
         }
