@@ -85,6 +85,8 @@ class Advice:
     """What the platform could set, and why it was not tried."""
     assumed: str = ""
     """What is assumed of the path and of the air where flows were named without a scenario."""
+    rtt: str = ""
+    """Round trip of the wired path, with its unit, of simulated flows; `0ms` without one."""
     _choice: dict[str, Any] = field(default_factory=dict)
     """The decision of the core, by indices of rows."""
 

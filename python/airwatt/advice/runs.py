@@ -189,6 +189,8 @@ def advise(
     advice = Advice(budget_s, loaded.name, radios, chip, plan.rows, runs, seed)
     advice.untried, advice.tunnel, advice.tunnel_curve = plan.untried, plan.tunnel, plan.tunnel_curve
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
+    if text.get("flow"):
+        advice.rtt = str(text["wired"]["rtt"] if "wired" in text else "0ms")
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     if keep_alive_s is not None:

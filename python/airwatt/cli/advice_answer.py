@@ -178,11 +178,23 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     yield "\n".join(filled(line, COLUMNS, 4) for line in text)
 
 
+def _round_trip(found: Advice) -> Iterator[str]:
+    """Gives the line with how far the other ends are: whether answers find the radio awake decides the timeout."""
+    if not found.rtt:
+        return
+    if found.rtt == "0ms":
+        yield "the other ends are at the access point: beyond it ([wired], with its rtt) a longer timeout may be better"
+        return
+    whose, key = ("assumed is", "--rtt") if found.assumed else ("the scenario has", "--set wired.rtt")
+    yield f"{whose} a round trip of {found.rtt} ({key}=TIME changes it): a timeout below it leaves answers to a beacon"
+
+
 def _notes(found: Advice) -> Iterator[str]:
     """What has to be known before it is set."""
     if not found.ranked:
         return
     best = found.ranked[0]
+    yield from _round_trip(found)
     yield from few(found, best)
     if best.candidate.listen_interval is not None:
         yield (

@@ -21,6 +21,9 @@ const LEAST: usize = 5;
 /// wrong place.
 const PLACED: f64 = 0.5;
 
+/// A radio that receives every nth beacon receives up to this share more or fewer.
+const REGULAR: f64 = 0.05;
+
 /// Beacons that a radio should receive by its listen interval, where it wakes up for nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReceivedBeacons {
@@ -73,9 +76,23 @@ impl ReceivedBeacons {
         if received == expected {
             return more;
         }
+        let each = self.skips().map_or_else(String::new, |each| {
+            format!(
+                ", one in {each}: if it is set to that, the prediction is `--policy timeout --set \
+                 station.listen_interval={each}`, times the DTIM period"
+            )
+        });
         format!(
-            "; it woke up for {received} of the {expected} beacons that it should receive by its listen interval{more}"
+            "; it woke up for {received} of the {expected} beacons that it should receive by its listen interval{each}{more}"
         )
+    }
+
+    /// Every how many of the expected beacons it received one, if it was regular and not each.
+    fn skips(&self) -> Option<usize> {
+        let each = (self.expected as f64 / self.received as f64).round();
+        let is_near =
+            (self.expected as f64 - each * self.received as f64).abs() <= REGULAR * self.expected as f64;
+        (each > 1.0 && is_near && 2 * self.others < self.received).then_some(each as usize)
     }
 }
 

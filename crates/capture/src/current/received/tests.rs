@@ -51,7 +51,9 @@ fn a_chip_with_another_listen_interval_is_seen() {
     let each = device(1, false);
     let third = without(&each, |number| number % 3 != 0);
     let all = beacons_alone(&each).count();
-    let few = report(&third, &each, 1_000).beacons.unwrap();
+    let seldom = report(&third, &each, 1_000);
+    assert!(seldom.verdict.text.contains(", one in 3: if"), "{}", seldom.verdict.text);
+    let few = seldom.beacons.unwrap();
     assert!(few.received.abs_diff(all / 3) <= 1 && few.expected.abs_diff(all) <= 1, "{few:?}, {all}");
     let many = report(&each, &third, 1_000);
     let found = many.beacons.unwrap();
