@@ -105,7 +105,10 @@ impl<'a> Comments<'a> {
                 let word = if occurrence.verdict == Verdict::Violated { "finding" } else { "undecidable" };
                 let detail =
                     occurrence.detail.as_deref().map_or_else(String::new, |text| format!(": {text}"));
-                let text = format!("airwatt {word} {} [{}]{detail}", kind.name(), kind.clause());
+                let at = occurrence
+                    .access_point
+                    .map_or_else(String::new, |bssid| format!(", access point {bssid}"));
+                let text = format!("airwatt {word} {} [{}]{at}{detail}", kind.name(), kind.clause());
                 findings.entry(occurrence.packet).or_default().push(text);
             }
         }

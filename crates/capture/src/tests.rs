@@ -22,6 +22,7 @@ mod ladders;
 mod missed_set_up;
 mod outputs;
 mod radio;
+mod roams;
 mod traffic;
 mod whole;
 

@@ -372,6 +372,8 @@ pub struct Occurrence {
     pub due: Vec<Instant>,
     /// What the verdict assumes, since no frame can show it.
     pub assumption: Option<&'static str>,
+    /// The access point that the station was with: that of the frames that decide, or the one that the rule is about.
+    pub access_point: Option<MacAddress>,
 }
 
 /// A beacon that came late, or not at all.
@@ -427,6 +429,14 @@ impl Finding {
     /// The number of occurrences with a verdict.
     pub const fn count(&self, verdict: Verdict) -> u64 {
         self.counts[verdict as usize]
+    }
+
+    /// Names the access point of each occurrence: a station may have been with several. `access_point` gives that of a packet.
+    pub(super) fn name_access_points(&mut self, access_point: impl Fn(u32) -> Option<MacAddress>) {
+        for occurrence in self.occurrences.iter_mut().filter(|one| one.access_point.is_none()) {
+            let packets = std::iter::once(&occurrence.packet).chain(&occurrence.deciding);
+            occurrence.access_point = packets.copied().find_map(&access_point);
+        }
     }
 
     /// Decides that all undecidable occurrences violated the rule.
@@ -580,6 +590,7 @@ pub(super) fn find<'f>(
             buffered: None,
             due: Vec::new(),
             assumption: None,
+            access_point: kind.is_of_cell().then_some(station),
         });
     }
     (verdict == Verdict::Violated).then_some(finding)

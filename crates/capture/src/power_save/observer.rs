@@ -249,9 +249,11 @@ impl Observer {
         }
         let (findings, agreements) = self.findings.into_all();
         let mut seen = Observations { findings, agreements, ..Observations::default() };
-        for (mac, state) in self.stations {
+        for (mac, mut state) in self.stations {
+            state.note_access_point();
             seen.stations.push(state.record.beside(self.air).in_modes(&state.modes.spans));
             seen.modes.insert(mac, state.modes.spans);
+            seen.access_points.insert(mac, state.access_points);
         }
         seen
     }
@@ -477,6 +479,7 @@ impl Observer {
             self.active.push(mac);
         }
         if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
+            state.note_access_point();
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);

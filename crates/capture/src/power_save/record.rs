@@ -189,6 +189,8 @@ pub struct Observations {
     pub stations: Vec<StationRecord>,
     /// The modes of each station, in order of time.
     pub modes: BTreeMap<MacAddress, Vec<ModeSpan>>,
+    /// The access points that each station was with, in the order in which it came to them first, with its last association identifier there.
+    pub access_points: BTreeMap<MacAddress, Vec<(MacAddress, Option<u16>)>>,
     /// The agreements on sleep of each station that had any, in order of time.
     pub agreements: BTreeMap<MacAddress, Vec<HeldAgreement>>,
     /// Findings by kind and station.

@@ -157,6 +157,8 @@ struct OpenCases {
 #[derive(Clone, Debug, Default)]
 pub(super) struct StationState {
     pub(super) record: StationRecord,
+    /// The access points that it was with, in the order in which it came to them first, with its last association identifier there.
+    pub(super) access_points: Vec<(MacAddress, Option<u16>)>,
     /// Beacons of its cell that are accounted for.
     pub(super) beacons_read: usize,
     /// Whether it has frames in the present segment.
@@ -266,6 +268,15 @@ impl StationState {
         let heard_all = |at| cell.sequences.nothing_missed_since(bssid).is_some_and(|since| since <= at);
         let has_none = !self.has_unread_action && self.associated_at.is_some_and(heard_all);
         self.association.is_twt_requester != Some(false) && (!has_none || cell.has_broadcast_twt)
+    }
+
+    /// Enters that it is, or was up to now, with its access point.
+    pub(super) fn note_access_point(&mut self) {
+        let Some(bssid) = self.record.bssid else { return };
+        match self.access_points.iter_mut().find(|(other, _)| *other == bssid) {
+            Some((_, aid)) => *aid = self.record.aid.or(*aid),
+            None => self.access_points.push((bssid, self.record.aid)),
+        }
     }
 
     pub(super) fn is_asleep(&self) -> bool {

@@ -63,13 +63,24 @@ pub struct WakeScheduleReport {
     pub persistence: Option<u8>,
 }
 
+/// An access point that a station was with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AccessPointReport {
+    /// Its address.
+    pub bssid: String,
+    /// The station's last association identifier there.
+    pub aid: Option<u16>,
+}
+
 /// The power save of a station.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StationReport {
     /// Its address.
     pub mac: String,
-    /// Its cell.
+    /// Its cell: the last one, if it was in several.
     pub bssid: Option<String>,
+    /// The access points that it was with, in the order in which it came to them first.
+    pub access_points: Vec<AccessPointReport>,
     /// Association identifier.
     pub aid: Option<u16>,
     /// Whether it had another one earlier in the capture.
@@ -173,7 +184,8 @@ pub(super) fn air(
             .take(LIST_LIMIT)
             .map(|record| {
                 let held = observations.agreements.get(&record.mac).map_or(&[][..], Vec::as_slice);
-                station_report(record, held, covered, named.get(&record.mac).or(radio))
+                let with = observations.access_points.get(&record.mac).map_or(&[][..], Vec::as_slice);
+                station_report(record, held, with, covered, named.get(&record.mac).or(radio))
             })
             .collect(),
     }
@@ -218,9 +230,14 @@ fn wake_time_report(setup: &TwtSetup) -> WakeTimeReport {
     }
 }
 
+fn access_point_report((bssid, aid): &(MacAddress, Option<u16>)) -> AccessPointReport {
+    AccessPointReport { bssid: bssid.to_string(), aid: *aid }
+}
+
 fn station_report(
     record: &StationRecord,
     held: &[HeldAgreement],
+    access_points: &[(MacAddress, Option<u16>)],
     covered: Span,
     radio: Option<&Radio>,
 ) -> StationReport {
@@ -234,6 +251,7 @@ fn station_report(
     StationReport {
         mac: record.mac.to_string(),
         bssid: record.bssid.map(|bssid| bssid.to_string()),
+        access_points: access_points.iter().map(access_point_report).collect(),
         aid: record.aid,
         aid_changed: record.aid_changed,
         uapsd: record.uapsd,

@@ -36,6 +36,9 @@ pub struct FindingReport {
     pub whose: &'static str,
     /// The station concerned.
     pub station: String,
+    /// The access point that the station was with, if that was the same at all occurrences that violated the rule, or that are undecidable if
+    /// none did; `null` if there were several or none is known: each occurrence has its own.
+    pub access_point: Option<String>,
     /// Number of occurrences that violated the rule.
     pub count: u64,
     /// Number of those that the captured frames do not decide.
@@ -80,6 +83,8 @@ pub struct OccurrenceReport {
     pub packet: u32,
     /// `violated`, `kept` or `undecidable`; of a keep-alive, which no rule forbids, `cost`.
     pub verdict: &'static str,
+    /// The access point that the station was with then, by the frames that decide; `null` if they do not show it.
+    pub access_point: Option<String>,
     /// The packets that decide that, without acknowledgements: that of each of them which had to be acknowledged decides too, if it was
     /// captured. It is one of the four captured packets after its frame, mostly the first.
     pub packets: Vec<u32>,
@@ -288,6 +293,13 @@ fn rounded_s(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e9
 }
 
+/// The access point of all occurrences with a verdict, if it is the same one.
+fn one_access_point(finding: &Finding, verdict: Verdict) -> Option<MacAddress> {
+    let mut of_verdict = finding.occurrences.iter().filter(|one| one.verdict == verdict);
+    let first = of_verdict.next()?.access_point;
+    first.filter(|_| of_verdict.all(|other| other.access_point == first))
+}
+
 pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_>) -> FindingReport {
     let kind = finding.kind;
     let (count, undecidable) = (finding.count(Verdict::Violated), finding.count(Verdict::Undecidable));
@@ -325,6 +337,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         certainty: if is_found { "found" } else { "possible" },
         whose: kind.cause(),
         station: finding.station.to_string(),
+        access_point: one_access_point(finding, shown).map(|bssid| bssid.to_string()),
         count,
         undecidable,
         kept: finding.count(Verdict::Kept),
@@ -346,6 +359,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                 time_s: occurrence.at.as_secs_f64(),
                 packet: occurrence.packet,
                 verdict: occurrence.verdict.name(),
+                access_point: occurrence.access_point.map(|bssid| bssid.to_string()),
                 packets: if occurrence.deciding.is_empty() {
                     vec![occurrence.packet]
                 } else {
@@ -412,6 +426,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
             certainty: "found",
             whose: "peer",
             station: station.to_string(),
+            access_point: None,
             count: lone.count,
             undecidable: 0,
             kept: 0,
@@ -433,6 +448,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     time_s: at.as_secs_f64(),
                     packet,
                     verdict: "cost",
+                    access_point: None,
                     packets: vec![packet],
                     buffered_s: None,
                     due_s: Vec::new(),

@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use self::air::{
-    AgreementReport, AirReport, MeasuredReport, NetworkReport, StationReport, WakeTimeReport,
+    AccessPointReport, AgreementReport, AirReport, MeasuredReport, NetworkReport, StationReport,
+    WakeTimeReport,
 };
 pub use self::capture::{CandidateReport, CaptureReport, FlowReport, SegmentReport};
 pub(crate) use self::finding::keep_alives;
