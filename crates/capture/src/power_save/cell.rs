@@ -29,6 +29,9 @@ const MOST_MISSING: u64 = 10;
 pub(super) const NOT_FREE: &str =
     "the access point may have waited for the channel, which was in use, reserved, to be quiet or to be left";
 
+/// A capture of beacons alone says nothing about the frames between them.
+const NO_DATA: &str = "no data of the access point had been captured, so that the monitor may capture none";
+
 /// The beacons of one cell, in order of time, and the group-addressed frames since the last one.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
@@ -128,12 +131,13 @@ impl Cell {
             let after = packet.at.saturating_since(at);
             after * 2 > interval && after * 2 < interval * 3
         });
-        if let Some(announced) = self.group_announced.take().filter(|_| is_next && self.has_data) {
+        if let Some(announced) = self.group_announced.take().filter(|_| is_next) {
             let missed_none =
                 self.sequences.nothing_missed_since(beacon.bssid).is_some_and(|since| since <= announced.0);
             let free = findings.pauses.between(Some(beacon.bssid), announced.0, packet.at);
             let is_busy = free <= PROMPT.min(packet.at.saturating_since(announced.0) / 2);
             let (verdict, why) = match missed_none {
+                _ if !self.has_data => (Verdict::Undecidable, NO_DATA),
                 false => (Verdict::Undecidable, "the monitor may have missed them"),
                 true if is_busy => (Verdict::Undecidable, NOT_FREE),
                 true => (Verdict::Violated, "the sequence numbers of both beacons leave no room for one"),

@@ -235,7 +235,12 @@ fn group_frames_that_are_announced_are_sent() {
     assert_eq!(kinds(&ladder(&sent)), []);
     // The monitor was away, or captures beacons alone.
     assert_eq!(kinds(&ladder(&[first, (100, dtim(0, 1, true)), (900, dtim(0, 1, false))])), []);
-    assert_eq!(kinds(&ladder(&nothing[1..])), []);
+    // Of beacons alone nothing else is expected. That is said of each, also where the bit is stuck.
+    let beacons = [(100, dtim(0, 1, true)), (202, dtim(0, 1, true)), (305, dtim(0, 1, true))];
+    assert_eq!(kinds(&ladder(&beacons)), [(FindingKind::GroupNotSent, 2)]);
+    assert_eq!(verdict(&ladder(&beacons)), Verdict::Undecidable);
+    let detail = reported(&ladder(&beacons))[0].occurrences[0].detail.clone().unwrap();
+    assert!(detail.contains("no data of the access point had been captured"), "{detail}");
 }
 
 #[test]
