@@ -273,6 +273,8 @@ impl Observer {
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
+            self.stations.entry(station).or_default().learn_aid(packet, frame, &self.cells);
+            let (state, findings) = (self.stations.entry(station).or_default(), &mut self.findings);
             state.ps_poll(packet, frame, acknowledged, findings);
             self.in_wake_times(station, packet);
         } else if frame.listen_interval.is_some() {

@@ -270,6 +270,22 @@ impl StationState {
         self.association.is_twt_requester != Some(false) && (!has_none || cell.has_broadcast_twt)
     }
 
+    /// A PS-Poll shows the association identifier, which was not known before. What More Data announced meanwhile is compared with the beacons
+    /// since then: the frames of the station show whether the monitor missed another association.
+    pub(super) fn learn_aid(
+        &mut self,
+        packet: &CapturedPacket,
+        frame: &AirFrame,
+        cells: &BTreeMap<MacAddress, Cell>,
+    ) {
+        let Some(aid) = frame.aid.filter(|_| self.record.aid.is_none() && !packet.repeated) else { return };
+        self.record.has_aid(aid);
+        let cell = self.record.bssid.and_then(|bssid| cells.get(&bssid));
+        if let Some((cell, (last, _))) = cell.and_then(|cell| Some((cell, cell.last_before(packet.at)?))) {
+            self.read_promise(cell, last, aid);
+        }
+    }
+
     /// Enters that it is, or was up to now, with its access point.
     pub(super) fn note_access_point(&mut self) {
         let Some(bssid) = self.record.bssid else { return };

@@ -41,6 +41,20 @@ fn a_capture_that_begins_late_shows_who_slept() {
     assert_eq!(tim_never_set(&frames), [(Verdict::Violated, 5)]);
 }
 
+/// The capture begins with the frame that announces another one: a later PS-Poll shows which bit is the station's, and the beacons before it
+/// are not passed over. No frame before them shows that the station slept.
+#[test]
+fn a_capture_that_begins_with_more_data_is_not_passed_over() {
+    let end = [(305, beacon(&[1])), (306, poll()), (306, data(3, false)), (306, ack(AP))];
+    let begin = [(101, data(2, true)), (101, ack(AP))];
+    let concealed = [(152, beacon(&[])), (202, beacon(&[])), (250, beacon(&[]))];
+    let frames = [&begin[..], &concealed, &end].concat();
+    assert_eq!(tim_never_set(&frames)[0], (Verdict::Undecidable, 3));
+    let announced = [(202, beacon(&[1]))];
+    let innocent = tim_never_set(&[&begin[..], &announced, &end].concat());
+    assert!(innocent.iter().all(|(verdict, _)| *verdict == Verdict::Kept), "{innocent:?}");
+}
+
 /// The frame that More Data announced never comes: concealed and given up, or missed, or the capture ends too early. The first beacon
 /// that had to announce it leaves that open, also as the last packet.
 #[test]
