@@ -99,7 +99,7 @@ def _cells(air: dict[str, Any]) -> "Iterator[str | Table]":
     """The access points of the stations: how many of their beacons there are, on which findings about the TIM rest."""
     from airwatt.tables import NOTHING, count, percent, table
 
-    own = {station["bssid"] for station in air["stations"]}
+    own = {one["bssid"] for station in air["stations"] for one in station["access_points"]}
     rows, sparse = [], []
     for network in air["networks"]:
         if network["bssid"] not in own or not network["beacon_interval_s"]:

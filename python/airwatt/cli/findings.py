@@ -110,9 +110,15 @@ _MOST_PACKETS = 5
 def _accused(finding: dict[str, Any], document: dict[str, Any]) -> str:
     """The address of the device that caused it, with the station whose frames show it if that is another one."""
     station: str = finding["station"]
-    stations = (document["air"] or {"stations": []})["stations"]
-    bssid = next((one["bssid"] for one in stations if one["mac"] == station), None)
-    return station if finding["whose"] != "access point" or bssid is None else f"{bssid} (station {station})"
+    places = [place for place in finding["occurrences"] if place["verdict"] in COUNTED]
+    # A station that roams may have been wronged by several.
+    of_each = [place["access_point"] for place in places]
+    accused = [bssid for bssid in dict.fromkeys(of_each) if bssid is not None]
+    if finding["whose"] != "access point" or accused in ([], [station]):
+        return station
+    several = len(accused) > 1
+    named = [f"{bssid}{f' {of_each.count(bssid)} times' if several else ''}" for bssid in accused]
+    return f"{', '.join(named)} (station {station})"
 
 
 def _sentence(finding: dict[str, Any], document: dict[str, Any]) -> str:

@@ -276,13 +276,20 @@ def _sarif_result(file: str, finding: Document, place: Document) -> dict[str, An
     # Consumers of SARIF require a line of a text: that of `tshark -r FILE`, which prints one for each packet.
     region = {"startLine": place["packet"]}
     packets = ", ".join(map(str, place["packets"]))
+    message = f"packet {place['packet']}, {_whom(finding, place)}: {text} (decided by packets {packets})"
     return {
         "ruleId": finding["kind"],
         "level": _LEVELS[finding["severity"]],
-        "message": {"text": f"packet {place['packet']}, {finding['station']}: {text} (decided by packets {packets})"},
+        "message": {"text": message},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}, "region": region}}],
-        "properties": {"packet": place["packet"], "time_s": place["time_s"], "packets": place["packets"]},
+        "properties": {key: place[key] for key in ("packet", "time_s", "packets", "access_point")},
     }
+
+
+def _whom(finding: Document, place: Document) -> str:
+    """The station or access point of an occurrence, with the access point that the station was with."""
+    bssid = place["access_point"]
+    return str(finding["station"]) + (f" with {bssid}" if bssid not in (None, finding["station"]) else "")
 
 
 def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
@@ -294,7 +301,7 @@ def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
                 continue
             packets = ", ".join(map(str, place["packets"]))
             detail = f": {place['detail']}" if "detail" in place else ""
-            line = f"packet {place['packet']} at {place['time_s']:.6f} s, {finding['station']}, {place['verdict']}"
+            line = f"packet {place['packet']} at {place['time_s']:.6f} s, {_whom(finding, place)}, {place['verdict']}"
             texts.setdefault(finding["kind"], []).append(f"{line}{detail} (decided by packets {packets})")
     return texts
 

@@ -98,16 +98,17 @@ def draw(document: Mapping[str, Any], finding: Mapping[str, Any], path: Path) ->
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(scene.caption(), fontsize=9)
         figure.legend(handles=scene.handles(), loc="outside lower center", ncols=6, handlelength=1.0)
-        figure.suptitle(_title(document, finding), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        figure.suptitle(_title(document, finding, occurrence), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         axes.set_title("\n".join(_lines(document, finding)), fontweight="normal", fontsize=9, pad=8)
         style.save(figure, path)
 
 
-def _title(document: Mapping[str, Any], finding: Mapping[str, Any]) -> str:
+def _title(document: Mapping[str, Any], finding: Mapping[str, Any], occurrence: Mapping[str, Any]) -> str:
     name = Path(document["capture"]["file"]).name
     own = any(network["bssid"] == finding["station"] for network in document["air"]["networks"])
-    where = "access point" if own else "station"
-    return f"{finding['kind']}: {finding['severity']} of the {finding['whose']} ({name}, {where} {finding['station']})"
+    where = f"{'access point' if own else 'station'} {finding['station']}"
+    with_ = f" with {occurrence['access_point']}" if not own and occurrence["access_point"] else ""
+    return f"{finding['kind']}: {finding['severity']} of the {finding['whose']} ({name}, {where}{with_})"
 
 
 def _lines(document: Mapping[str, Any], finding: Mapping[str, Any]) -> Iterator[str]:
@@ -151,11 +152,18 @@ class _Scene:
         self.deciding = {packet for place in same for packet in (place["packet"], *place["packets"])}
         of_station = {station["mac"]: station for station in document["air"]["stations"]}
         # A finding about an access point is shown with the station in question, or one of its own.
-        own = [mac for mac, one in of_station.items() if one["bssid"] == finding["station"]]
+        own = [
+            mac
+            for mac, one in of_station.items()
+            if any(other["bssid"] == finding["station"] for other in one["access_points"])
+        ]
         named = [finding["station"], document["station"], *own]
         self.mac = next((mac for mac in named if mac in of_station), None)
         station = of_station.get(self.mac, {}) if self.mac else {}
-        self.aid, self.bssid = station.get("aid"), station.get("bssid") or finding["station"]
+        self.bssid = occurrence["access_point"] or station.get("bssid") or finding["station"]
+        # A station that roams has an association identifier of each.
+        aids = {one["bssid"]: one["aid"] for one in station.get("access_points", ())}
+        self.aid = aids.get(self.bssid)
         # The time line has the radio of the station in question alone.
         is_own = self.mac is not None and self.mac == document["station"]
         self.shows_radio = is_own and len(self.line["captured"]["time_ns"]) > 0
