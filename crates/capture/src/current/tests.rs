@@ -306,6 +306,32 @@ fn a_current_that_repeats_itself_fits_at_several_offsets() {
     }
 }
 
+/// Five bursts at distances that do not repeat, each of 40 packets 30 ms apart. Moved by 30 ms, 39 of 40 packets still coincide, but a
+/// place 30 ms from the best one is not another one: only one further away than 50 ms is, and moved by 60 ms it correlates less.
+#[test]
+fn a_place_within_50_ms_of_the_best_one_is_no_other() {
+    let mut periods = Vec::new();
+    let mut at_ms = 0;
+    let mut put = |state, until_ms: u64| {
+        let start = Instant::ZERO + Span::from_millis(at_ms);
+        let duration = Span::from_millis(until_ms - at_ms);
+        periods.push(RadioPeriod { start, duration, state, is_simulated: true });
+        at_ms = until_ms;
+    };
+    for burst_ms in [300, 3_100, 7_400, 11_000, 16_300] {
+        for packet_ms in (0..40).map(|number| burst_ms + 30 * number) {
+            put(RadioState::Sleep, packet_ms);
+            put(RadioState::Listen, packet_ms + 10);
+        }
+    }
+    put(RadioState::Sleep, 20_000);
+    let currents = currents(&radio(), Load::default()).unwrap().0;
+    let trace = metered(&periods, 1_000, 0.0, predicted);
+    let found = align::align(&trace, &periods, &currents, align::REPORT_BIN).unwrap();
+    assert!(found.offset_s.abs() < 1e-3 && found.correlation > 0.999, "{found:?}");
+    assert_eq!((found.others, found.repeats_s), (Vec::new(), None));
+}
+
 /// Ten reports of 50 ms, one each 30 s.
 fn reports() -> Vec<RadioPeriod> {
     let mut periods = Vec::new();

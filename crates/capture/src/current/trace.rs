@@ -366,3 +366,30 @@ fn put_together(list: &mut Vec<Interval>, next: Interval, least_s: f64) {
     }
     list.push(next);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(start_ms: u32, length_ms: u32, current_a: f32) -> Interval {
+        let in_s = |ms: u32| f64::from(ms) * 1e-3;
+        Interval { start_s: in_s(start_ms), length_s: in_s(length_ms) as f32, current_a }
+    }
+
+    /// 1 A for 1 ms and 3 A for 3 ms are 10 mC in 4 ms, which is 2.5 A. They stay apart if 4 ms are too long, or a gap is between them.
+    #[test]
+    fn put_together_keeps_the_charge() {
+        let of = |next: Interval, least_s: f64| {
+            let mut list = vec![interval(0, 1, 1.0)];
+            put_together(&mut list, next, least_s);
+            list
+        };
+        let both = of(interval(1, 3, 3.0), 4.5e-3);
+        assert_eq!(both.len(), 1, "{both:?}");
+        assert!((both[0].current_a - 2.5).abs() < 1e-6 && both[0].start_s == 0.0, "{both:?}");
+        assert!((both[0].length_s - 4e-3).abs() < 1e-9, "{both:?}");
+        let apart = |next: Interval, least_s: f64| assert_eq!(of(next, least_s), [interval(0, 1, 1.0), next]);
+        apart(interval(1, 3, 3.0), 3.5e-3);
+        apart(interval(2, 2, 3.0), 4.5e-3);
+    }
+}

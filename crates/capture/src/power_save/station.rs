@@ -420,6 +420,7 @@ impl StationState {
             counters: std::mem::take(&mut self.counters),
             unseen: self.unseen,
             service: self.service,
+            access_points: std::mem::take(&mut self.access_points),
             ..Self::default()
         };
     }

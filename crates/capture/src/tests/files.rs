@@ -252,6 +252,59 @@ fn an_open_frame_carries_its_ip_packet() {
     assert_eq!(stations::clear(&capture), Some(Station::Mac(STATION)));
 }
 
+/// The IP packet of 128 bytes behind LLC and SNAP, enciphered: what each cipher adds is told from its first octets, and is not counted.
+#[test]
+fn what_a_cipher_adds_is_not_of_the_packet() {
+    let ciphers: [(&str, &[u8], usize); 6] = [
+        // Three octets of initialization vector and the key, then four of the check value.
+        ("WEP", &[0x11, 0x22, 0x33, 0x00], 4),
+        // The second octet repeats the first with bit 5 set and bit 7 clear. Behind the data, Michael's 8 octets and 4 of the check value.
+        ("TKIP", &[0x41, 0x61, 0x05, 0x20, 0, 0, 0, 0], 12),
+        ("TKIP", &[0xc1, 0x61, 0x05, 0x20, 0, 0, 0, 0], 12),
+        // The third octet is reserved and zero, whatever the packet number is.
+        ("CCMP", &[0x41, 0x00, 0x00, 0x20, 0, 0, 0, 0], 8),
+        ("CCMP", &[0x41, 0x61, 0x00, 0x20, 0, 0, 0, 0], 8),
+        ("GCMP", &[0x42, 0x01, 0x00, 0x60, 0, 0, 0, 0], 8),
+    ];
+    for (name, before, after) in ciphers {
+        let mut bytes = frame(FrameKind::Data, false, |header| {
+            header.control.protected = true;
+            header.sequence_control = Some(1 << 4);
+        });
+        bytes.truncate(bytes.len() - (8 + 128));
+        bytes.extend_from_slice(before);
+        bytes.resize(bytes.len() + 8 + 128 + after, 0x5a);
+        let capture = ladder(&[(0, bytes)]);
+        let found = capture.frame(&capture.packets[0]).unwrap();
+        assert_eq!(found.msdu_bytes, 128, "{name} {before:02x?}");
+    }
+}
+
+/// Three packets with 20, 30 and 40 bytes above their headers of 28: both ends have three, and the bytes are of the end that sent them.
+#[test]
+fn candidates_count_packets_and_bytes_by_direction() {
+    let capture = File::new(101)
+        .packet(1, &udp(A, B, (1, 2), 20))
+        .packet(2, &udp(B, A, (2, 1), 30))
+        .packet(3, &udp(B, A, (2, 1), 40))
+        .packet(4, &udp(B, [192, 168, 1, 3], (2, 1), 10))
+        .read();
+    let found = stations::candidates(&capture);
+    let found: Vec<_> = found
+        .iter()
+        .map(|end| (end.station.to_string(), end.packets, end.bytes_sent, end.bytes_received))
+        .collect();
+    let of = |ip: &str, packets, sent, received| (ip.to_owned(), packets, sent, received);
+    assert_eq!(
+        found,
+        [
+            of("198.51.100.1", 4, 58 + 68 + 38, 48),
+            of("192.168.1.2", 3, 48, 58 + 68),
+            of("192.168.1.3", 1, 0, 38),
+        ]
+    );
+}
+
 fn analyse(bytes: &[u8]) {
     let Ok(capture) = Capture::read("damaged", bytes) else { return };
     let station = stations::clear(&capture);

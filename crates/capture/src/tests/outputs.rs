@@ -284,6 +284,37 @@ fn bands_say_what_they_consist_of() {
     assert_eq!(known.energy_j, policy.energy_j, "1 Mb/s is what is assumed");
 }
 
+/// A copy of a profile that ships, under its name but without the power of listening, and with an assumed wake-up: listening may take
+/// three quarters of the 0.9 W of receiving, and the wake-ups of 1.4 mJ each nothing or twice as much.
+#[test]
+fn a_copied_profile_has_bands_of_what_it_assumes() {
+    let capture =
+        File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(9_000_000, &udp(B, A, (2, 1), 0)).read();
+    let folder = Folder::new("assumed");
+    let text = airwatt_energy::Radio::shipped_text("ar5004").unwrap().replace("listen = \"0.8W\"\n", "");
+    let path = folder.write("copy.toml", (text + "\n[assumed]\nwake_up = \"a guess\"\n").as_bytes());
+    let policies = ["active".to_owned(), "psm".to_owned()];
+    let question = Question { radio: path.to_str(), policies: &policies, ..Question::default() };
+    let analysis = analyze_capture(&capture, &question, &mut go_on).unwrap();
+    let [active, psm] = &analysis.policies[..] else { panic!("{:?}", analysis.policies) };
+    let of = |policy: &crate::report::PolicyReport, what: &str| {
+        let found = policy.assumptions.iter().find(|one| one.what == what);
+        let found = found.unwrap_or_else(|| panic!("{what}: {:?}", policy.assumptions));
+        (found.other.clone(), policy.energy_j - found.energy_low_j, found.energy_high_j - policy.energy_j)
+    };
+    let is_close = |a: f64, b: f64| (a - b).abs() < 1e-6 * b;
+    // The radio that never sleeps listens for nearly all of the 9 s.
+    let (other, below_j, above_j) = of(active, "listen");
+    assert_eq!((other.as_str(), above_j), ("75 % of receive", 0.0));
+    assert!(active.state_s.listen > 8.8 && is_close(below_j, 0.225 * active.state_s.listen), "{below_j}");
+    let (other, below_j, above_j) = of(psm, "wake-up charge");
+    let wake_ups_j = 1.4e-3 * psm.wakeups.values().sum::<u64>() as f64;
+    assert_eq!(other, "none to twice");
+    // A part of one may lie at the end of the capture.
+    let is_near = |joules: f64| (joules - wake_ups_j).abs() < 1.4e-3;
+    assert!(wake_ups_j > 0.1 && is_near(below_j) && is_near(above_j), "{below_j} {above_j} {wake_ups_j}");
+}
+
 /// What is reported is replayed before what only makes a band, so that a limit of events takes the band first.
 #[test]
 fn a_limit_of_events_takes_the_bands_first() {

@@ -163,7 +163,43 @@ fn a_declared_load_may_be_the_switched_one() {
         assert!(report.verdict.text.contains("without it: "), "{}", report.verdict.text);
         let off = report.predicted_a / (report.mean_a - if constant_a > 0.0 { 2.5e-3 } else { 0.0 }) - 1.0;
         assert!(off.abs() < 0.02 && report.load_a == declared_a, "{off}: {report:?}");
+        // Whether the declared load is switched or constant, the prediction has it in every state.
+        for state in RadioState::ALL {
+            let Some(found) = report.states.iter().find(|each| each.state == state.name()) else { continue };
+            let by_hand_c = (own(state) + declared_a) * found.time_s;
+            assert!(is_close(found.predicted_c, by_hand_c, 1e-3), "{by_hand_c}: {found:?}");
+        }
+        let sum_c: f64 = report.states.iter().map(|state| state.predicted_c).sum();
+        assert!(
+            !report.states.is_empty() && is_close(report.predicted_c, sum_c, 1e-3),
+            "{sum_c}: {report:?}"
+        );
         let alone = report.verdict.text.split("without it: ").nth(1).unwrap();
         assert!(alone.contains("% off the prediction"), "{alone}");
     }
+}
+
+/// A hidden begin or end is where the period has it, otherwise where the usual length of 2 s has it. If that is outside the time that hides
+/// it, it stays in the middle of that time.
+#[test]
+fn a_hidden_step_is_where_period_or_length_have_it() {
+    let seen = |at_s: f64| Step { at_s, hidden: None, is_placed: true };
+    let hidden = |from_s: f64, until_s: f64| Step {
+        at_s: (from_s + until_s) / 2.0,
+        hidden: Some((from_s, until_s)),
+        is_placed: false,
+    };
+    let pulses = [
+        (seen(0.0), seen(2.0)),
+        // 2 s before its end is 14 s. A period of 10 s before the nearest begin, which is the next one, is 11 s.
+        (hidden(8.0, 15.0), seen(16.0)),
+        (seen(21.0), hidden(22.0, 26.0)),
+        // 2 s before its end is 38 s, and a period before the nearest begin is 41 s.
+        (hidden(39.0, 39.8), seen(40.0)),
+        (seen(51.0), seen(53.0)),
+    ];
+    let by_length = [(0.0, 2.0), (14.0, 16.0), (21.0, 23.0), (39.4, 40.0), (51.0, 53.0)];
+    assert_eq!(uncovered(&pulses, None), by_length);
+    let by_period = [(0.0, 2.0), (11.0, 16.0), (21.0, 23.0), (39.4, 40.0), (51.0, 53.0)];
+    assert_eq!(uncovered(&pulses, Some(10.0)), by_period);
 }
