@@ -132,6 +132,21 @@ def test_a_firewall_that_forwards_nothing_into_the_device_is_named_and_gone_roun
     assert "kept away" not in lab.run("base", DAEMON, "gateway", "status").stdout
 
 
+@pytest.mark.parametrize("ends", [("base",), ("base", "mobile")], ids=["alone", "both"])
+def test_connections_to_mobiles_go_round_a_firewall_that_forwards_none_into_the_device(lab, ends):
+    chain = "policy drop; ct state established,related accept; iifname wired oifname air accept; iifname air accept"
+    lab.run("base", "nft", f"table ip fw {{ chain f {{ type filter hook forward priority 0; {chain}; }}; }}")
+    lab.serve(host="mobile", address=MOBILE)
+    if len(ends) == 2:
+        lab.write("base")
+        lab.write("mobile")
+    lab.up(*ends)
+    assert lab.echo(10_000, host="server", address=MOBILE, timeout=10) == "{'same': 1}\n"
+    assert lab.echo(2_000, 40, 10, host="server", address=MOBILE, timeout=10) == "{'same': 40}\n"
+    assert relayed(lab) == 0
+    assert lab.status("base")["mobiles_kept_away"] == [SERVER]
+
+
 def test_a_firewall_that_rejects_is_gone_round_after_two_connections(lab):
     chain = "type filter hook forward priority 0; iifname air oifname wired accept; oifname air accept; counter reject"
     lab.run("base", "nft", f"table inet fw {{ chain f {{ {chain}; }}; }}")

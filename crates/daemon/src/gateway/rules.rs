@@ -23,7 +23,7 @@ pub(super) const DEVICE_ADDRESS: std::net::Ipv4Addr = std::net::Ipv4Addr::new(19
 
 /// The sets of flows that are delivered to this host.
 const SETS: [&str; 2] = ["relayed4", "relayed6"];
-/// The sets of mobiles whose SYNs were led to the device and have not come through the chains that forward them.
+/// The sets of hosts whose SYNs were led to the device and have not come through the chains that forward them.
 const UNANSWERED: [&str; 2] = ["unanswered4", "unanswered6"];
 /// Neighbours beyond the device for copies of SYNs. The device has no neighbours, so that any that are not this host's do.
 const BEYOND_DEVICE: [IpAddr; 2] =
@@ -91,22 +91,23 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
         if config.is_alone() {
             // The segments that follow are translated, and those of a connection of this host's sockets would not be.
             arriving.push(vec![Term::Tcp, Term::Opens, Term::Redirected, Term::Accept]);
-            arriving.extend(config.prefixes().map(unanswered));
+            arriving.extend(config.prefixes().map(|prefix| unanswered(prefix, true)));
             more.extend(untracked_chains(&config.mobiles()));
-            let arrived = |is_v6: &bool| {
-                vec![Term::Mark(opening), Term::RemoveSource(UNANSWERED[usize::from(*is_v6)], *is_v6)]
-            };
-            more.push(Chain {
-                name: "forwarded",
-                hook: Hook::Forward,
-                priority: PRIORITY_LAST - 1,
-                rules: versions.iter().map(arrived).collect(),
-            });
             arriving.extend(config.prefixes().map(|prefix| for_device(prefix, true)));
         } else {
             arriving.extend(versions.iter().map(|is_v6| of_known_flow(*is_v6, Term::Opens)));
             arriving.extend(versions.iter().map(|is_v6| of_known_flow(*is_v6, Term::Resets)));
         }
+        arriving.extend(config.prefixes().map(|prefix| unanswered(prefix, false)));
+        let arrived = |is_v6: &bool| {
+            vec![Term::Mark(opening), Term::RemoveSource(UNANSWERED[usize::from(*is_v6)], *is_v6)]
+        };
+        more.push(Chain {
+            name: "forwarded",
+            hook: Hook::Forward,
+            priority: PRIORITY_LAST - 1,
+            rules: versions.iter().map(arrived).collect(),
+        });
         arriving.extend(config.prefixes().map(|prefix| for_device(prefix, false)));
         arriving.extend(versions.iter().flat_map(errors_of));
         leaving.extend(versions.iter().flat_map(errors_of));
@@ -116,21 +117,21 @@ pub(super) fn table(config: &Config, device: u32, listeners: &[SocketAddr]) -> C
     }
     arriving.extend(versions.iter().map(relayed_flows));
     let mut contents = contents(format!("airwatt-{}", config.interface), arriving, leaving);
-    if config.is_alone() {
+    if config.is_base() {
         contents.address_sets = &UNANSWERED;
     }
     contents.chains.extend(more);
     contents
 }
 
-/// Has SYNs of these mobiles pass as plain TCP if three in a row have not come through the chains that forward them to the device: a
-/// firewall does not let them there. After some minutes they are led there again.
-fn unanswered(mobiles: Prefix) -> Vec<Term> {
+/// Has SYNs of these mobiles, or to them, pass as plain TCP if three in a row of one host have not come through the chains that forward
+/// them to the device: a firewall does not let them there. After some minutes they are led there again.
+fn unanswered(mobiles: Prefix, are_sources: bool) -> Vec<Term> {
     let network = mobiles.network().address;
     let is_v6 = network.is_ipv6();
     let third = Term::ThirdOfSource(UNANSWERED[usize::from(is_v6)], is_v6);
-    let source = Term::Source(network, mobiles.length);
-    vec![Term::Tcp, Term::Opens, source, Term::NotForThisHost, third, Term::Accept]
+    let place = if are_sources { Term::Source } else { Term::Destination };
+    vec![Term::Tcp, Term::Opens, place(network, mobiles.length), Term::NotForThisHost, third, Term::Accept]
 }
 
 /// Chains that keep the segments between mobiles and this host's sockets from connection tracking. The connection to the host beyond has
@@ -368,19 +369,24 @@ pub(super) fn warn_of_firewall(config: &Config) {
     let marked = |mark: u32| vec![[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
     for ipv6 in config.versions() {
         let mobiles = config.mobiles().into_iter().find(|prefix| prefix.address.is_ipv6() == ipv6);
-        if let (true, Some(mobiles)) = (config.is_alone(), mobiles) {
-            let (ip, from) = (if ipv6 { "ip6" } else { "ip" }, mobiles.network());
+        if let (true, Some(mobiles)) = (config.is_base(), mobiles) {
+            let (ip, network) = (if ipv6 { "ip6" } else { "ip" }, mobiles.network());
+            let (of_nft, of_old, whose, also) = if config.is_alone() {
+                ("saddr", "-s", "of mobiles", " (and to them: the same rule with daddr)")
+            } else {
+                ("daddr", "-d", "to mobiles", " (if it lets connections to them in)")
+            };
             let accepts = [
-                format!("{ip} saddr {from} oifname {interface} accept"),
-                format!("-s {from} -o {interface} -j ACCEPT"),
+                format!("{ip} {of_nft} {network} oifname {interface} accept"),
+                format!("{of_old} {network} -o {interface} -j ACCEPT"),
             ];
             let known = Known {
                 bytes: marked(opening),
                 words: vec![format!("--mark {opening:#x}"), format!("-o {interface} ")],
             };
             let lost = format!(
-                "SYNs of mobiles are forwarded into {interface}: those that it drops go on as plain TCP, the first ones late, and `status` does \
-                 not count them"
+                "SYNs {whose}{also} are forwarded into {interface}: those that it drops go on as plain TCP, the first ones late, and `status` does not \
+                 count them"
             );
             warn_of_dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts);
         }

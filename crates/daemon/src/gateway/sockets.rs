@@ -199,7 +199,7 @@ impl Sockets {
         }
     }
 
-    /// Mobiles whose SYNs were led to the device and have not come through the chains that forward them.
+    /// Hosts whose SYNs were led to the device and have not come through the chains that forward them.
     pub(super) fn kept_away(&mut self) -> Vec<IpAddr> {
         // A kernel that does not list them leaves them out.
         self.table.addresses().unwrap_or_default()
