@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, await_true, missing
+from lab import DAEMON, await_true, call, missing
 
 import tunnel_lab
 from tunnel_lab import INNER
@@ -154,3 +154,24 @@ def test_restore_fails_where_its_log_cannot_be_read():
         assert "cannot be read, so that changes of the host may be left" in done.stderr
     finally:
         log.unlink(missing_ok=True)
+
+
+def test_a_daemon_that_is_stopped_is_said_to_be_mute(pair):
+    client = pair.up("client")
+    interface = pair.interfaces["client"]
+
+    def refused(*command: str) -> str:
+        said = call(*pair.inside("client", DAEMON, "tunnel", *command), check=False)
+        assert (said.returncode, said.stdout) == (1, ""), said
+        return said.stderr
+
+    client.send_signal(signal.SIGSTOP)
+    assert "runs and does not answer" in refused("show")
+    refused("show", interface)
+    client.send_signal(signal.SIGCONT)
+    assert pair.show("client")["peers"]
+    client.send_signal(signal.SIGSTOP)
+    assert "runs and does not answer" in refused("down", interface)
+    # What it was asked is done once it goes on.
+    client.send_signal(signal.SIGCONT)
+    assert client.wait(10) == 0

@@ -412,7 +412,7 @@ impl Instance<'_> {
         }
         let socket = self.control_socket();
         if control::ask(&socket, "stop").is_err() {
-            return self.restore();
+            return if self.is_mute(here) { Err(Failure::Failed(self.mute())) } else { self.restore() };
         }
         let began = Clock::start();
         while socket.exists() || interface::index(self.name).is_some() {
@@ -423,6 +423,22 @@ impl Instance<'_> {
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(())
+    }
+
+    /// Whether it runs and does not answer, as one that is stopped by a debugger or a signal. One that is just ending does not either.
+    fn is_mute(&self, namespace: u64) -> bool {
+        let runs = || self.runs_in(namespace);
+        runs() && {
+            std::thread::sleep(UNDO_PATIENCE);
+            runs() && self.status(namespace).is_err()
+        }
+    }
+
+    fn mute(&self) -> String {
+        let Self { kind, name, .. } = self;
+        format!(
+            "{name}: the {kind} runs and does not answer; hint: is it stopped, as by SIGSTOP or a debugger?"
+        )
     }
 
     /// The life of the guardian. `first` is done before the host is restored.
@@ -472,6 +488,7 @@ pub(crate) fn show(
     if shown.metrics {
         return print_metrics(kind, one);
     }
+    let mut mute = Vec::new();
     let documents: Vec<Value> = match one {
         Some(instance) => {
             let status = instance.status(instance.nearest()?);
@@ -486,15 +503,25 @@ pub(crate) fn show(
             let mut found = with_file(kind, ".sock")?;
             let here = own_namespace();
             found.sort_by_key(|(_, namespace)| *namespace != here);
-            // One that ends meanwhile is no error.
-            found.iter().filter_map(|found| status(found).ok()).collect()
+            let mut documents = Vec::new();
+            for one in &found {
+                match status(one) {
+                    Ok(document) => documents.push(document),
+                    // One that ends meanwhile is no error.
+                    Err(_) => {
+                        let instance = Instance { kind, program: "", name: &one.0 };
+                        mute.extend(instance.is_mute(one.1).then(|| instance.mute()));
+                    }
+                }
+            }
+            documents
         }
     };
     if shown.json {
         let document = json!({ "schema": 1, "version": env!("CARGO_PKG_VERSION"), plural: documents });
         output::print(&format!("{document:#}\n"));
     } else {
-        if documents.is_empty() {
+        if documents.is_empty() && mute.is_empty() {
             output::progress(&format!("no {kind} is running here"));
         }
         if one.is_none() {
@@ -503,7 +530,7 @@ pub(crate) fn show(
         let texts: Vec<String> = documents.iter().map(text).collect();
         output::print(&output::folded(&texts.join("\n"), 4));
     }
-    Ok(())
+    if mute.is_empty() { Ok(()) } else { Err(Failure::Failed(mute.join("; "))) }
 }
 
 /// Says which daemons of a kind, or whether the one, were killed and have left changes of the host.
