@@ -189,6 +189,29 @@ def test_force_finds_everything_everywhere_without_a_state_file(lan):
     assert observed(lan) == before
 
 
+def test_two_network_namespaces_are_unloaded_one_after_the_other(lan):
+    before = observed(lan)
+    lan.cc(*LOAD)
+    other = f"airwatt-other-{os.getpid()}"
+    setting = ("ip", "netns", "exec", other, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
+    call("ip", "netns", "add", other)
+    try:
+        usual = call(*setting).stdout
+        call("ip", "netns", "exec", other, DAEMON, "cc", "load", "--default")
+        said = lan.cc("unload").stderr
+        assert "unloaded in this network namespace; the congestion controls stay registered" in said
+        assert f"/run/netns/{other}" in said
+        # Routes and the default are as before, and the other namespace has its own.
+        assert observed(lan)[:2] == before[:2]
+        assert call(*setting).stdout == "ackloss\n"
+        said = call("ip", "netns", "exec", other, DAEMON, "cc", "unload").stderr
+        assert said.endswith("\nunloaded\n")
+        assert call(*setting).stdout == usual
+        assert observed(lan) == before
+    finally:
+        call("ip", "netns", "delete", other)
+
+
 def test_what_is_not_registered_any_more_leaves_no_trace_on_routes(lan):
     """The kernel hides the congestion control of a route then, and shows it again with the next load."""
     before = observed(lan)

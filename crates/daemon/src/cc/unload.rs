@@ -39,7 +39,7 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     let here = namespace::current()?;
     let others = others(&log, here);
     if !others.is_empty() && !options.force {
-        return Err(elsewhere(&others));
+        return unload_here(&mut log, here, &others);
     }
     let mut problems = undo_within(&mut log, here, None, options.force);
     let fallback = host::default_control().ok().filter(|name| !is_ours(name));
@@ -93,6 +93,28 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     Err(Failure::Failed(format!("not undone: {last}")))
 }
 
+/// Undoes the changes of this network namespace. The programs stay for the others.
+fn unload_here(
+    log: &mut UndoLog<Change>,
+    here: u64,
+    others: &BTreeMap<u64, Option<PathBuf>>,
+) -> Result<(), Failure> {
+    let is_logged = log.entries().iter().any(|entry| entry.change.namespace() == here);
+    if !is_logged && UnloadState::find()?.is_empty() {
+        return Err(elsewhere(others));
+    }
+    let problems = undo_within(log, here, None, false);
+    log.write()?;
+    if !problems.is_empty() {
+        return Err(Failure::Failed(format!("not undone: {}", problems.join("; "))));
+    }
+    output::progress(&format!(
+        "unloaded in this network namespace; the congestion controls stay registered for {}",
+        names(others).join(", ")
+    ));
+    Ok(())
+}
+
 /// The other network namespaces that have to do with us, by their inodes: those in the log, and those in which something asks for one of our
 /// congestion controls. One that cannot be reached has no path.
 fn others(log: &UndoLog<Change>, here: u64) -> BTreeMap<u64, Option<PathBuf>> {
@@ -114,17 +136,18 @@ fn others(log: &UndoLog<Change>, here: u64) -> BTreeMap<u64, Option<PathBuf>> {
     found
 }
 
+fn names(others: &BTreeMap<u64, Option<PathBuf>>) -> Vec<String> {
+    let name = |(inode, path): (&u64, &Option<PathBuf>)| match path {
+        Some(path) => path.display().to_string(),
+        None => format!("net:[{inode}], which cannot be found"),
+    };
+    others.iter().map(name).collect()
+}
+
 fn elsewhere(others: &BTreeMap<u64, Option<PathBuf>>) -> Failure {
-    let names: Vec<String> = others
-        .iter()
-        .map(|(inode, path)| match path {
-            Some(path) => path.display().to_string(),
-            None => format!("net:[{inode}], which cannot be found"),
-        })
-        .collect();
     Failure::Failed(format!(
-        "other network namespaces have changes to undo ({}); hint: unload there first, or use --force",
-        names.join(", ")
+        "other network namespaces have changes to undo ({}), and this one has none; hint: unload there, or use --force",
+        names(others).join(", ")
     ))
 }
 

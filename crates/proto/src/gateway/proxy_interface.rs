@@ -165,7 +165,7 @@ pub struct ProxyCounters {
     pub declined: u64,
     /// Messages without an effect.
     pub dropped: u64,
-    /// Bytes that were acknowledged to their sender and not delivered.
+    /// Bytes that were acknowledged to their sender and not delivered, as far as they were held here and not by sockets.
     pub undelivered: u64,
     /// Bytes that were given up, and replaced by zeros.
     pub given_up: u64,
