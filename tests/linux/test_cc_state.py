@@ -193,18 +193,20 @@ def test_two_network_namespaces_are_unloaded_one_after_the_other(lan):
     before = observed(lan)
     lan.cc(*LOAD)
     other = f"airwatt-other-{os.getpid()}"
-    setting = ("ip", "netns", "exec", other, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
+    # Unlike `ip netns exec`, this leaves the file system of BPF where it is.
+    within = ("nsenter", f"--net=/run/netns/{other}")
+    setting = (*within, "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
     call("ip", "netns", "add", other)
     try:
         usual = call(*setting).stdout
-        call("ip", "netns", "exec", other, DAEMON, "cc", "load", "--default")
+        call(*within, DAEMON, "cc", "load", "--default")
         said = lan.cc("unload").stderr
         assert "unloaded in this network namespace; the congestion controls stay registered" in said
         assert f"/run/netns/{other}" in said
         # Routes and the default are as before, and the other namespace has its own.
         assert observed(lan)[:2] == before[:2]
         assert call(*setting).stdout == "ackloss\n"
-        said = call("ip", "netns", "exec", other, DAEMON, "cc", "unload").stderr
+        said = call(*within, DAEMON, "cc", "unload").stderr
         assert said.endswith("\nunloaded\n")
         assert call(*setting).stdout == usual
         assert observed(lan) == before
