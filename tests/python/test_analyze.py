@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -574,6 +575,23 @@ def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
         assert (answer.status, answer.err.count("\n")) == (2, 1)
         assert answer.err.startswith(f"airwatt: {option}: ")
         assert not (tmp_path / "x").exists()
+
+
+def test_an_output_replaces_nothing_that_is_read_and_no_other_output(airwatt, tmp_path):
+    copy, profile, link = tmp_path / "x.pcapng", tmp_path / "r.toml", tmp_path / "link"
+    copy.write_bytes(Path(CAPTURE).read_bytes())
+    shutil.copy(ROOT / "radios/esp32-c3.toml", profile)
+    link.symlink_to(copy)
+    before = [copy.read_bytes(), profile.read_bytes()]
+    for option in ("--anonymize", "--pcap", "--perfetto", "--junit", "--sarif"):
+        for place in (copy, link, tmp_path / "." / "x.pcapng"):
+            answer = airwatt("analyze", copy, option, place)
+            assert (answer.status, answer.err.count("\n")) == (2, 1), answer
+            assert answer.err.startswith(f"airwatt: {option} ")
+        assert airwatt("analyze", copy, "--radio", profile, option, profile).status == 2
+    answer = airwatt("analyze", copy, "--pcap", tmp_path / "o", "--perfetto", tmp_path / "o")
+    assert (answer.status, "--perfetto writes" in answer.err or "--pcap writes" in answer.err) == (2, True)
+    assert [copy.read_bytes(), profile.read_bytes()] == before
 
 
 def test_a_capture_of_wifi_6_is_replayed_as_it_was_sent(airwatt, tmp_path):

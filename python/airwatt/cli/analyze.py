@@ -12,7 +12,17 @@ from airwatt import laboratory, radio_notes
 from airwatt._core import InputError, RunError, analysis_schema
 from airwatt.aggregates import cause_name
 from airwatt.cli import air, decryption, findings, measured, options, verdicts
-from airwatt.cli.output import check_file, check_picture, note_file, print_json, say, show, streaming, writing
+from airwatt.cli.output import (
+    check_distinct,
+    check_file,
+    check_picture,
+    note_file,
+    print_json,
+    say,
+    show,
+    streaming,
+    writing,
+)
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep
 from airwatt.cli.progress import bar
@@ -171,6 +181,13 @@ def command(
     check_file("--perfetto", perfetto)
     check_file("--pcap", pcap)
     check_file("--anonymize", anonymize)
+    check_file("--junit", junit)
+    check_file("--sarif", sarif)
+    outputs = {
+        "--plot": plot, "--perfetto": perfetto, "--pcap": pcap, "--anonymize": anonymize, "--junit": junit,
+        "--sarif": sarif,
+    }  # fmt: skip
+    check_distinct(outputs, capture, radio, current, compare)
     if anonymize is not None:
         answers = {
             "--plot": plot, "--plot-findings": plot_findings, "--perfetto": perfetto, "--trace": trace, "--pcap": pcap,
@@ -181,8 +198,6 @@ def command(
             raise InputError(f"{unwritten[0]}: --anonymize writes a copy and ends; call analyze again with the copy")
         _anonymize(capture, anonymize, user)
         return
-    check_file("--junit", junit)
-    check_file("--sarif", sarif)
     before = None if compare is None else verdicts.baseline(compare)
     traced = any(wanted is not None for wanted in (plot, plot_findings, perfetto, trace))
     _refuse(capture, station, current, offset, pcap)

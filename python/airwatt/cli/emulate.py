@@ -10,7 +10,7 @@ from typing import Annotated
 from airwatt import laboratory
 from airwatt._core import InputError, Scenario
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, print_text, say
+from airwatt.cli.output import check_distinct, check_file, check_picture, print_text, say
 from airwatt.cli.parameters import Argument, Exit, Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.process import interruptible
@@ -91,6 +91,7 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
+    check_distinct({"--plot": plot, "--pcap": pcap, "--perfetto": perfetto}, scenario)
     if shell is not None and (words or host is not None):
         raise InputError("--shell: expected neither COMMAND nor --in beside it, since it opens a shell")
     if host is not None and not words:

@@ -134,6 +134,21 @@ def check_file(option: str, path: Path | None) -> None:
         raise InputError(f"{option} {path}: expected a folder with write permission, got {folder}")
 
 
+def check_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> None:
+    """Raises `InputError` where an output would replace something that is read, or another output."""
+    read = {Path(str(given)).resolve() for given in inputs if given is not None and Path(str(given)).is_file()}
+    written: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        place = path.resolve()
+        if place in read:
+            raise InputError(f"{option} {path}: expected another file than what is read, which it would replace")
+        if place in written:
+            raise InputError(f"{option} {path}: expected another file than {written[place]} writes")
+        written[place] = option
+
+
 @contextlib.contextmanager
 def writing(option: str, path: Path) -> Iterator[None]:
     """Turns what goes wrong with a user's file into one line: 2 for a wrong place, 1 for a full disk.

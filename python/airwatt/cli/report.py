@@ -6,7 +6,7 @@ from typing import Annotated
 
 from airwatt._core import InputError
 from airwatt.cli import options
-from airwatt.cli.output import check_file, note_file, writing
+from airwatt.cli.output import check_distinct, check_file, note_file, writing
 from airwatt.cli.parameters import Argument, Option
 from airwatt.cli.progress import bar
 
@@ -54,6 +54,7 @@ def command(
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--out: expected a name that ends in .html, got {out}")
     check_file("--out", out)
+    check_distinct({"--out": out}, *sources)
     made = shlex.join(["report", *sources])
     with bar(sources[0]) as on_progress:
         how = Options(

@@ -6,7 +6,7 @@ from typing import Annotated
 from airwatt import laboratory
 from airwatt._core import InputError, result_schema
 from airwatt.cli import options
-from airwatt.cli.output import check_file, check_picture, print_text, prints_aside, show, streaming
+from airwatt.cli.output import check_distinct, check_file, check_picture, print_text, prints_aside, show, streaming
 from airwatt.cli.parameters import Option
 from airwatt.cli.presentation import holding, keep, present
 from airwatt.cli.progress import bar
@@ -80,6 +80,7 @@ def command(
     check_picture("--plot", plot)
     check_file("--pcap", pcap)
     check_file("--perfetto", perfetto)
+    check_distinct({"--plot": plot, "--pcap": pcap, "--perfetto": perfetto}, scenario, radio)
     loaded = laboratory.load(scenario, laboratory.choices(policy, transport), _settings(radio, set_))
     if expand and not show_config:
         raise InputError("--expand: no effect without --show-config")
