@@ -17,6 +17,7 @@ from airwatt import laboratory
 
 SHIPPED = ROOT / "captures" / "findings"
 STATION = "02:00:00:00:00:02"
+ACCESS_POINT, OTHER_ACCESS_POINT = bytes.fromhex("020000000001"), bytes.fromhex("020000000009")
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +355,7 @@ def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path)
 
 
 def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
-    """A damaged file, of which the rest was not read, a cut last packet, dropped packets, and another station."""
+    """A damaged file, of which the rest was not read, a cut packet, dropped packets, another station, and a roam."""
     whole = gzip.compress((SHIPPED / "tim-never-set-innocent.pcap").read_bytes())
     (tmp_path / "cut.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
     (tmp_path / "cut.pcap").write_bytes((SHIPPED / "tim-never-set-innocent.pcap").read_bytes()[:-5])
@@ -362,6 +363,9 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
     (folder / "1.pcap.gz").write_bytes(whole[: len(whole) * 2 // 3])
     others = ROOT / "captures/wpa2-ccmp.pcap"
     dropped = _lossy(tmp_path / "dropped.pcapng", *_records(SHIPPED / "tim-never-set-innocent.pcap"))
+    head, records = _records(SHIPPED / "tim-never-set-innocent.pcap")
+    later = [((time[0] + 60, time[1]), frame.replace(ACCESS_POINT, OTHER_ACCESS_POINT)) for time, frame in records]
+    roams = _written(tmp_path / "roams.pcap", head, records + later)
     rules = tmp_path / "rules.xml"
     for path, of_station, said in (
         (dropped, ("--station", STATION), "1200 packets were dropped as it was captured"),
@@ -369,6 +373,7 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
         (folder, ("--station", STATION), "damaged at byte"),
         (tmp_path / "cut.pcap", ("--station", STATION), "the last packet is cut short"),
         (others, (), "1 other station was not checked"),
+        (roams, (), f"station {STATION} was with 02:00:00:00:00:01 before"),
     ):
         for check in (["--junit", rules], ["--fail-if", "findings.tim-missing.count > 0"]):
             arguments = ["analyze", path, *of_station, *check]
@@ -380,7 +385,7 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
             allowed = airwatt(*arguments, "--allow-unchecked")
             assert (allowed.status, said in allowed.err) == (0, True), allowed.err
             is_cut = "packets used up to where the file is cut or damaged" in " ".join(allowed.out.split())
-            assert is_cut == (path not in (others, dropped)), allowed.out
+            assert is_cut == (path not in (others, dropped, roams)), allowed.out
         assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
 
