@@ -179,14 +179,14 @@ def _how_to_set(found: Advice) -> Iterator[str]:
 
 
 def _round_trip(found: Advice) -> Iterator[str]:
-    """Gives the line with how far the other ends are: whether answers find the radio awake decides the timeout."""
-    if not found.rtt:
+    """Gives the line with how far the other ends are, which decides whether answers come within a timeout."""
+    if not found.rtt or "timeout" not in found.ranked[0].candidate.name:
         return
     if found.rtt == "0ms":
-        yield "the other ends are at the access point: beyond it ([wired], with its rtt) a longer timeout may be better"
+        yield "answers come from the access point itself: from beyond it ([wired], rtt) they need a longer timeout"
         return
-    whose, key = ("assumed is", "--rtt") if found.assumed else ("the scenario has", "--set wired.rtt")
-    yield f"{whose} a round trip of {found.rtt} ({key}=TIME changes it): a timeout below it leaves answers to a beacon"
+    key = "--rtt" if found.assumed else "wired.rtt"
+    yield f"round trip {found.rtt} ({key}): a timeout below it leaves answers to a beacon"
 
 
 def _notes(found: Advice) -> Iterator[str]:
