@@ -136,7 +136,9 @@ def check_file(option: str, path: Path | None) -> None:
 
 def check_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> None:
     """Raises `InputError` where an output would replace something that is read, or another output."""
-    read = {Path(str(given)).resolve() for given in inputs if given is not None and Path(str(given)).is_file()}
+    # Unlike that of a path, this says no of a name that no file can have.
+    files = (str(given) for given in inputs if given is not None)
+    read = {Path(file).resolve() for file in files if os.path.isfile(file)}  # noqa: PTH113
     written: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None or (path.exists() and not path.is_file()):
