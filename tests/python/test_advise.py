@@ -413,7 +413,7 @@ def test_answers_wait_for_half_an_interval_between_service_periods():
 
 
 def test_the_answer_is_short_and_the_rest_behind_details(airwatt):
-    """A walker got 284 lines before he knew what to set."""
+    """A reader got 284 lines before he knew what to set."""
     arguments = ["advise", "--flow", "up:mqtt:30s:60B", "--delay", "1s", "--duration", "2min", "--runs", "1"]
     arguments += ["--battery", "1000mAh@3.3V", "--radio"]
     for radio, most in (("nrf7002", 27), ("cyw43439", 32), ("siwx917", 27), ("ar5004", 28), ("esp32-c3", 42)):
