@@ -615,12 +615,11 @@ fn a_frame_that_no_beacon_announced_says_what_else_explains_it() {
     ends(detail_with(false, false, 3), "or it answers a later request");
 }
 
-/// While a station has an agreement on other times at which it is awake, it is not late for its frames, and says which agreement.
-#[test]
-fn agreements_on_sleep_excuse_who_follows_them() {
-    let setup = |command| TwtSetup {
+/// The TWT element of a request or an answer: an announced agreement of flow 2, 64 units of 256 us each second.
+pub(super) fn twt_setup(command: TwtCommand, request: bool) -> TwtSetup {
+    TwtSetup {
         dialog_token: 1,
-        request: false,
+        request,
         command,
         trigger: false,
         implicit: true,
@@ -632,7 +631,12 @@ fn agreements_on_sleep_excuse_who_follows_them() {
         duration: WakeDuration::Short(64),
         interval: WakeInterval::at_most(Span::from_secs(1)),
         channel: 0,
-    };
+    }
+}
+
+/// While a station has an agreement on other times at which it is awake, it is not late for its frames, and says which agreement.
+#[test]
+fn agreements_on_sleep_excuse_who_follows_them() {
     let action = |up: bool, number: u16, body: &[u8]| {
         let mut bytes = frame(FrameKind::Action, up, |header| header.sequence_control = Some(number << 4));
         bytes.extend_from_slice(body);
@@ -684,8 +688,8 @@ fn agreements_on_sleep_excuse_who_follows_them() {
         (last.verdict, last.detail.clone().unwrap())
     };
     let nothing = vec![3, 0];
-    let [accept, reject] =
-        [TwtCommand::Accept, TwtCommand::Reject].map(|command| twt(TwtAction::Setup(setup(command))));
+    let [accept, reject] = [TwtCommand::Accept, TwtCommand::Reject]
+        .map(|command| twt(TwtAction::Setup(twt_setup(command, false))));
     let ended = |flow| twt(TwtAction::Teardown { flow });
     let plain = |bodies: [&Vec<u8>; 2]| occurrence_after(&bodies.map(Vec::clone), false, false);
     let (verdict, detail) = plain([&nothing, &nothing]);
@@ -733,7 +737,10 @@ fn agreements_on_sleep_excuse_who_follows_them() {
     let SleepAgreement::TargetWakeTime(terms) = seen.agreements[&STATION][0].agreement else {
         panic!("{seen:?}")
     };
-    assert_eq!((terms.flow, terms.interval.span()), (2, setup(TwtCommand::Accept).interval.span()));
+    assert_eq!(
+        (terms.flow, terms.interval.span()),
+        (2, twt_setup(TwtCommand::Accept, false).interval.span())
+    );
     // Both support target wake time: the numbers say that no set-up was missed, unless an action frame was encrypted.
     let none = [nothing.clone(), nothing];
     for (supports, secret, expected) in [

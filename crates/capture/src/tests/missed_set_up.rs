@@ -1,7 +1,8 @@
 //! Target wake times whose set-up the capture lacks in part.
 
-use airwatt_dot11::{NextTwtBytes, TwtAction, TwtCommand, TwtSetup, WakeDuration, WakeInterval};
+use airwatt_dot11::{NextTwtBytes, TwtAction, TwtCommand};
 
+use super::findings::twt_setup;
 use super::*;
 
 /// An action frame about target wake time, of the station or with a number of its access point.
@@ -14,21 +15,7 @@ fn action(number: Option<u16>, action: &TwtAction) -> Vec<u8> {
 }
 
 fn set_up(command: TwtCommand) -> TwtAction {
-    TwtAction::Setup(TwtSetup {
-        dialog_token: 1,
-        request: command == TwtCommand::Suggest,
-        command,
-        trigger: false,
-        implicit: true,
-        unannounced: false,
-        flow: 2,
-        protection: false,
-        information_disabled: false,
-        target_us: Some(0),
-        duration: WakeDuration::Short(64),
-        interval: WakeInterval::at_most(Span::from_secs(1)),
-        channel: 0,
-    })
+    TwtAction::Setup(twt_setup(command, command == TwtCommand::Suggest))
 }
 
 fn beacon_numbered(number: u16, aids: &[u16]) -> Vec<u8> {

@@ -54,12 +54,12 @@ impl Window {
 
 impl NoteLog {
     /// Says once that SYNs of mobiles, or to them, do not get to the device. This process sees none of them, so that it is found out when somebody asks.
-    pub(super) fn write_kept_away(&mut self, mobiles: &[IpAddr]) {
-        let Some(first) = mobiles.first().filter(|_| !self.kept_away_told) else { return };
+    pub(super) fn write_kept_away(&mut self, hosts: &[IpAddr]) {
+        let Some(first) = hosts.first().filter(|_| !self.kept_away_told) else { return };
         self.kept_away_told = true;
         warn!(
             host = %first,
-            hosts = mobiles.len(),
+            hosts = hosts.len(),
             "SYNs that were led to the device did not come back from it, because of the firewall of this host or because the gateway ended: the \
              connections that these hosts open are plain TCP for up to ten minutes"
         );
