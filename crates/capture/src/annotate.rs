@@ -20,7 +20,7 @@ use crate::error::AnalyzeError;
 use crate::file::{OnReading, Reading, SourceFile, read_to_sink, sources};
 use crate::limits::Limits;
 use crate::packet::{AirFrame, CapturedPacket, PacketSink};
-use crate::power_save::{self, ModeSpan, Observations, Verdict};
+use crate::power_save::{self, ModeSpan, Observations, Stay, Verdict};
 use crate::report::KEEP_ALIVE;
 use crate::stations::station_of;
 
@@ -115,9 +115,12 @@ impl<'a> Comments<'a> {
         for (packet, text) in remarks {
             findings.entry(*packet).or_default().push(format!("airwatt finding {KEEP_ALIVE}: {text}"));
         }
-        let of_station =
-            |record: &power_save::StationRecord| Some(((record.bssid?, record.aid?), record.mac));
-        let aids = seen.stations.iter().filter_map(of_station).collect();
+        let of_stay = |mac: MacAddress| move |stay: Stay| Some(((stay.bssid, stay.aid?), mac));
+        let aids = seen
+            .stays
+            .iter()
+            .flat_map(|(mac, stays)| stays.access_points().into_iter().filter_map(of_stay(*mac)))
+            .collect();
         let first = |(index, packet): (usize, &CapturedPacket)| (packet.number, index);
         // Of an A-MSDU the first packet has the frame.
         let places = capture.packets.iter().enumerate().rev().map(first).collect();
@@ -135,9 +138,10 @@ impl<'a> Comments<'a> {
 
     fn state(&self, packet: &CapturedPacket, frame: &AirFrame) -> Option<String> {
         if let Some(beacon) = frame.beacon.and_then(|at| self.capture.beacons.get(at as usize)) {
-            let of_cell = self.seen.stations.iter().filter(|record| record.bssid == Some(beacon.bssid));
-            let asleep = of_cell.filter(|record| self.is_asleep(record.mac, packet.at) == Some(true));
-            let names: Vec<String> = asleep.map(|record| record.mac.to_string()).collect();
+            let of_cell =
+                self.seen.stays.iter().filter(|(_, stays)| stays.is_with(beacon.bssid, packet.number));
+            let asleep = of_cell.filter(|(mac, _)| self.is_asleep(**mac, packet.at) == Some(true));
+            let names: Vec<String> = asleep.map(|(mac, _)| mac.to_string()).collect();
             let more = names.len().saturating_sub(NAMED_STATIONS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let named = names.iter().take(NAMED_STATIONS).map(String::as_str).collect::<Vec<_>>().join(", ");

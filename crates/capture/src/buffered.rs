@@ -13,7 +13,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use crate::capture::{Capture, SteadyPart};
 use crate::flows::{FlowEndpoint, endpoints};
-use crate::packet::{CapturedPacket, TcpFields, TransportHeader};
+use crate::packet::{Beacon, CapturedPacket, TcpFields, TransportHeader};
 use crate::power_save::{ModeSpan, Observations};
 use crate::stations::station_of;
 
@@ -30,14 +30,17 @@ pub(crate) fn arrivals(
     let record = seen.stations.iter().find(|record| record.mac == station);
     let (Some(record), Some(modes)) = (record, seen.modes.get(&station)) else { return BTreeMap::new() };
     // An access point need not announce what is delivered by U-APSD: only one that sets the bit says anything by not setting it.
-    let aid = record.aid.filter(|_| record.counts.tim_set > 0);
+    let stays = seen.stays_of(station);
+    let is_clear = |packet: u32, beacon: &Beacon| {
+        let stay = stays.at(packet).filter(|stay| record.counts.tim_set > 0 && stay.bssid == beacon.bssid);
+        stay.and_then(|stay| stay.aid).is_some_and(|aid| !beacon.aids.contains(&aid))
+    };
     let mut buffer = Buffer { modes, empty_at: segment.from, fetch: Vec::new(), came: BTreeMap::new() };
     let mut asked: BTreeMap<(FlowEndpoint, FlowEndpoint), Asked> = BTreeMap::new();
     for packet in &capture.packets[segment.first..segment.end] {
         let Some(frame) = capture.frame(packet) else { continue };
         if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
-            let is_clear = aid.is_some_and(|aid| !beacon.aids.contains(&aid));
-            if is_clear && Some(beacon.bssid) == record.bssid && buffer.fetch.is_empty() {
+            if is_clear(packet.number, beacon) && buffer.fetch.is_empty() {
                 buffer.empty_at = packet.at;
             }
             continue;

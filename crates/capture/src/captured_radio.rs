@@ -11,7 +11,7 @@ use airwatt_sim::replay::RadioPeriod;
 
 use crate::capture::Capture;
 use crate::packet::{AirFrame, Beacon};
-use crate::power_save::{ModeSpan, NEVER, Observations, StationRecord, is_acknowledged};
+use crate::power_save::{ModeSpan, NEVER, Observations, StationRecord, Stay, is_acknowledged};
 use crate::stations::{Station, station_of};
 use crate::timeline::is_of_group;
 
@@ -40,11 +40,12 @@ pub(crate) fn as_captured(
     let mut line = ObservedLine::new(radio, record, spans);
     for (index, packet) in capture.packets.iter().enumerate() {
         let Some(frame) = capture.frame(packet) else { continue };
+        line.stay = seen.stays_of(*mac).at(packet.number);
         if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
             line.beacon(packet.at, frame, beacon);
             continue;
         }
-        let own = state_of(frame, *mac, record.bssid, line.before);
+        let own = state_of(frame, *mac, line.bssid(), line.before);
         // A radio that sleeps does not receive what is sent to it: nobody acknowledges that.
         let is_to_it = own == Some(RadioState::Receive) && frame.control.kind != FrameKind::Ack;
         let slept = is_to_it && hears_acks && line.sleeps_at(packet.at);
@@ -161,6 +162,8 @@ struct ObservedLine<'a> {
     radio: &'a Radio,
     record: &'a StationRecord,
     spans: &'a [ModeSpan],
+    /// With which access point the station is.
+    stay: Option<&'a Stay>,
     /// What the station did during the frame before, which an acknowledgement, without a transmitter, answers.
     before: Option<RadioState>,
     /// The last beacon for which the radio woke up.
@@ -176,8 +179,12 @@ struct ObservedLine<'a> {
 impl<'a> ObservedLine<'a> {
     fn new(radio: &'a Radio, record: &'a StationRecord, spans: &'a [ModeSpan]) -> Self {
         let (until, answer_by, groups_by) = (Instant::ZERO, Instant::ZERO, Instant::ZERO);
-        let (periods, before, beacon, in_service) = (Vec::new(), None, None, false);
-        Self { periods, until, radio, record, spans, before, beacon, answer_by, in_service, groups_by }
+        let (periods, stay, before, beacon, in_service) = (Vec::new(), None, None, None, false);
+        Self { periods, until, radio, record, spans, stay, before, beacon, answer_by, in_service, groups_by }
+    }
+
+    fn bssid(&self) -> Option<MacAddress> {
+        self.stay.map(|stay| stay.bssid)
     }
 
     fn in_power_save(&self, at: Instant) -> bool {
@@ -231,7 +238,7 @@ impl<'a> ObservedLine<'a> {
 
     /// A frame of others: the radio receives it if it is one of its access point to a group.
     fn group_frame(&mut self, at: Instant, frame: &AirFrame) {
-        if !is_of_group(frame) || frame.bssid != self.record.bssid || self.sleeps_at(at) {
+        if !is_of_group(frame) || frame.bssid != self.bssid() || self.sleeps_at(at) {
             return;
         }
         self.fill(at, false);
@@ -245,7 +252,7 @@ impl<'a> ObservedLine<'a> {
     /// A beacon. A sleeping radio wakes up for the DTIM beacons of its access point, and receives them up to the TIM unless they name it.
     fn beacon(&mut self, at: Instant, frame: &AirFrame, beacon: &Beacon) {
         self.before = None;
-        if Some(beacon.bssid) != self.record.bssid {
+        if Some(beacon.bssid) != self.bssid() {
             return;
         }
         let is_dtim = beacon.dtim.is_none_or(|(count, _)| count == 0);
@@ -256,8 +263,9 @@ impl<'a> ObservedLine<'a> {
             self.push(at, at + on_air, RadioState::Receive);
             self.before = Some(RadioState::Receive);
         } else if is_dtim {
-            let is_named = beacon.group
-                || self.record.aid.map_or(!beacon.aids.is_empty(), |aid| beacon.aids.contains(&aid));
+            let aid = self.stay.and_then(|stay| stay.aid);
+            let is_named =
+                beacon.group || aid.map_or(!beacon.aids.is_empty(), |aid| beacon.aids.contains(&aid));
             let whole = is_named || self.radio.beacon_reception == BeaconReception::Whole;
             let to_tim = frame.air_time_of(BYTES_TO_TIM).unwrap_or(on_air);
             let wanted = if whole { on_air } else { to_tim };

@@ -21,7 +21,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::packet::{CapturedPacket, GroupProtocol};
 use crate::phy::beacon_layout;
-use crate::power_save::{ModeSpan, Observations};
+use crate::power_save::{ModeSpan, Observations, Stays};
 use crate::stations::Station;
 
 /// The cost of group-addressed frames to a station that sleeps.
@@ -150,23 +150,25 @@ fn is_asleep(spans: &[ModeSpan], packet: &CapturedPacket) -> bool {
 }
 
 /// The group-addressed frames that the access point of a station sends to its cell.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CellGroups {
-    /// The BSSID of the cell.
-    bssid: Option<MacAddress>,
+    /// With which access points the station was; `None` if nothing shows one.
+    stays: Option<Stays>,
 }
 
 impl CellGroups {
     /// The group-addressed frames of the cell of a station that sends with the address `own`.
     pub(crate) fn of(own: Option<MacAddress>, seen: &Observations) -> Self {
-        let record = seen.stations.iter().find(|record| Some(record.mac) == own);
-        Self { bssid: record.and_then(|record| record.bssid) }
+        let stays = own.map(|mac| seen.stays_of(mac)).filter(|stays| stays.at(0).is_some());
+        Self { stays: stays.cloned() }
     }
 
     /// The protocol of a packet that the access point sends to all stations; `None` of any other packet.
     pub(crate) fn protocol(&self, capture: &Capture, packet: &CapturedPacket) -> Option<GroupProtocol> {
         let is_of_other_cell =
-            capture.frame(packet).is_some_and(|frame| self.bssid.is_some() && frame.bssid != self.bssid);
+            capture.frame(packet).zip(self.stays.as_ref()).is_some_and(|(frame, stays)| {
+                frame.bssid.is_none_or(|bssid| !stays.is_with(bssid, packet.number))
+            });
         packet.group.filter(|_| !is_of_other_cell)
     }
 }

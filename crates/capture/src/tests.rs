@@ -10,7 +10,7 @@ use airwatt_dot11::{
 use airwatt_sim::Direction;
 use proptest::prelude::*;
 
-use crate::power_save::{FindingKind, Verdict};
+use crate::power_save::{Excess, FindingKind, Verdict};
 use crate::report::DelayReport;
 use crate::stations::Station;
 use crate::*;
@@ -183,6 +183,11 @@ fn kinds(capture: &Capture) -> Vec<(FindingKind, u64)> {
         (finding.kind, finding.count(Verdict::Violated) + finding.count(Verdict::Undecidable))
     };
     findings(capture).iter().map(reported).filter(|(_, count)| *count > 0).collect()
+}
+
+/// What a finding cost a station that was there all the time, without the beacons that it waited for.
+fn excess(finding: &power_save::Finding) -> Excess {
+    finding.excess(Span::ZERO, |_, _| true)
 }
 
 /// The findings with an occurrence that did not keep the rule.

@@ -132,7 +132,7 @@ def check_any(option: str, found: Counts, *, strict: bool = False) -> None:
 
 
 def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
-    """What the rules were not checked for: what is missing of a capture, other stations, and earlier access points.
+    """What the rules were not checked for: what is missing of a capture, and other stations.
 
     It may be damaged or cut, and packets may have been dropped. `named`: whether stations were asked for.
     """
@@ -144,20 +144,7 @@ def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
     if not named and first["station"] is not None and first["air"] is not None and others:
         what = "1 other station was" if len(others) == 1 else f"{len(others)} other stations were"
         found.append(f"{what} not checked: name what to check with --station, or --station all")
-    found.extend(text for document in documents for text in _roams(document))
     return [printable(each) for each in found]
-
-
-def _roams(document: Document) -> Iterator[str]:
-    """Says that the rules of a cell are checked for the last access point that a station was with."""
-    air = document["air"]
-    for station in () if air is None else air["stations"]:
-        before = [one["bssid"] for one in station["access_points"] if one["bssid"] != station["bssid"]]
-        if before and station["mac"] == document["station"]:
-            yield (
-                f"station {station['mac']} was with {', '.join(before)} before: rules about beacons and "
-                f"group-addressed frames were checked for {station['bssid']} alone"
-            )
 
 
 def cuts(capture: Document) -> list[str]:

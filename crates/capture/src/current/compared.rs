@@ -184,6 +184,7 @@ impl<'a> Compared<'a> {
             low_a: low_and_high(seen).0,
             varies: varies(seen),
             asleep_share: self.asleep_share(seen, 0.0),
+            samples_are_long: sample_s(self.trace) > LONGEST_SAMPLE_S,
             radio_on_share: self.radio_on_share(seen),
             predicted_a: placed.predicted().1,
             predicted_asleep_share: self.predicted_asleep_share(),

@@ -24,6 +24,14 @@ const LEAST_BINS: usize = 10;
 const SHORT_BINS: usize = 6;
 /// A pulse rises by this share of what listening is above a host that is awake: a beacon that is shorter than a bin does not fill it.
 const RISE: f64 = 0.4;
+/// In noise it rises by this many of its standard deviations at least; but if that is more than this share of what listening is above the
+/// base, noise hides the pulses.
+const NOISE: f64 = 4.0;
+const HIGHEST_RISE: f64 = 0.5;
+/// The median difference of two neighbours with normal noise, in standard deviations: 0.6745 times the root of two.
+const NEIGHBOURS: f64 = 0.954;
+/// The lowest 5 % of normal noise are at least this many standard deviations below its middle.
+const LOWEST: f64 = 1.645;
 /// Times awake for beacons: as many as this, and at least this share of those that are predicted, where beacons were captured, and
 /// where the DTIM period is assumed.
 const LEAST_PULSES: usize = 5;
@@ -162,15 +170,18 @@ pub(super) struct Rises {
 }
 
 impl Rises {
-    /// `None` if samples are too long for a beacon, or the host takes as much as a radio that listens.
+    /// `None` if samples are too long for a beacon, the host takes as much as a radio that listens, or noise hides that.
     pub(super) fn of(trace: &Trace, currents: &StateCurrents, most_asleep_a: f64) -> Option<Self> {
-        let rise_a = rise_a(currents, most_asleep_a);
-        if trace.covered_s() / trace.intervals.len().max(1) as f64 > LONGEST_SAMPLE_S || rise_a <= 0.0 {
+        if trace.covered_s() / trace.intervals.len().max(1) as f64 > LONGEST_SAMPLE_S {
             return None;
         }
         let bins = trace.grid(align::FINE_BIN.as_secs_f64());
-        let base_a = base(&bins, rise_a)?;
-        Some(Self { bins, base_a, rise_a })
+        let noise_a = noise(&bins)?;
+        let rise_a = rise_a(currents, most_asleep_a);
+        let base_a = base(&bins, rise_a, noise_a)?;
+        let listening_a = currents[RadioState::Listen as usize] - base_a;
+        let is_seen = rise_a > 0.0 && NOISE * noise_a <= rise_a.max(HIGHEST_RISE * listening_a);
+        is_seen.then_some(Self { bins, base_a, rise_a: rise_a.max(NOISE * noise_a) })
     }
 
     pub(super) fn is_on(&self, bin: f32) -> bool {
@@ -205,14 +216,9 @@ impl Wakeups {
         most_asleep_a: f64,
         is_announced: bool,
     ) -> Option<Self> {
-        if trace.covered_s() / trace.intervals.len().max(1) as f64 > LONGEST_SAMPLE_S {
-            return None;
-        }
         let (sleep_a, listen_a) =
             (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
-        let rise_a = rise_a(currents, most_asleep_a);
-        let measured = trace.grid(align::FINE_BIN.as_secs_f64());
-        let base_a = base(&measured, rise_a)?;
+        let Rises { bins: measured, base_a, rise_a } = Rises::of(trace, currents, most_asleep_a)?;
         let predicted_bins = align::predicted(periods, currents);
         let (seen, planned) =
             (Above::of(&measured, base_a, rise_a), Above::of(&predicted_bins, sleep_a, rise_a));
@@ -262,9 +268,9 @@ impl Pulses {
         currents: &StateCurrents,
         is_announced: bool,
     ) -> Option<Self> {
-        let Wakeups { base_a, rise_a, sleep_a, listen_a, seen, planned, .. } = wakeups;
+        let Wakeups { base_a, sleep_a, listen_a, seen, planned, .. } = wakeups;
         let pulse_c = (median(seen.short_c)?, median(planned.short_c)?);
-        if rise_a <= 0.0 || !LIKE_PULSE.contains(&(pulse_c.0 / pulse_c.1)) {
+        if !LIKE_PULSE.contains(&(pulse_c.0 / pulse_c.1)) {
             return None;
         }
         let level = level(seen.levels).zip(level(planned.levels));
@@ -330,12 +336,19 @@ pub(super) fn rise_a(currents: &StateCurrents, most_asleep_a: f64) -> f64 {
     RISE * (currents[RadioState::Listen as usize] - most_asleep_a)
 }
 
-/// The current between pulses: the median of what is no further above the lowest 5 % than half a pulse.
-fn base(bins: &[f32], rise_a: f64) -> Option<f64> {
+/// The standard deviation of the noise: neighbours differ by it alone, but for the few at which something begins or ends.
+fn noise(bins: &[f32]) -> Option<f64> {
+    let neighbours = bins.windows(2).map(|pair| f64::from((pair[1] - pair[0]).abs()));
+    Some(median(neighbours.filter(|apart| apart.is_finite()).collect())? / NEIGHBOURS)
+}
+
+/// The current between pulses: the median of what is no further above the lowest 5 % than half a pulse, or noise.
+fn base(bins: &[f32], rise_a: f64, noise_a: f64) -> Option<f64> {
     let mut known: Vec<f32> = bins.iter().copied().filter(|bin| !bin.is_nan()).collect();
     known.sort_by(f32::total_cmp);
     let low_a = f64::from(*known.get(known.len() / 20)?);
-    let between = known.partition_point(|bin| f64::from(*bin) <= low_a + 0.5 * rise_a);
+    let most_a = low_a + (0.5 * rise_a).max((LOWEST + NOISE) * noise_a);
+    let between = known.partition_point(|bin| f64::from(*bin) <= most_a);
     Some(f64::from(*known.get(between / 2)?))
 }
 

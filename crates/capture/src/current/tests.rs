@@ -689,6 +689,32 @@ fn noise_of_the_meter_is_no_time_awake() {
     assert!(compared(&trace, &periods, None).asleep_share.unwrap() < 0.01);
 }
 
+/// The wake-ups of a radio that listens at 41 mA are counted in noise up to an eighth of that, and what hides them is said: with 8 mA at 84 mA
+/// one of 120 s had 834 more, and with 12 mA one each 5.79 ms.
+#[test]
+fn noise_of_the_meter_is_no_wake_up() {
+    let periods = beacons();
+    let of = |deviation_a| {
+        let mut trace = metered(&periods, 1_000, 0.0, predicted);
+        add_noise(&mut trace, deviation_a);
+        compared(&trace, &periods, None)
+    };
+    let quiet = of(0.0).beacon.unwrap();
+    for deviation_a in [3e-3, 4e-3, 5e-3] {
+        let noisy = of(deviation_a);
+        assert!(!noisy.verdict.text.contains("woke up"), "{deviation_a}: {}", noisy.verdict.text);
+        let beacon = noisy.beacon.unwrap();
+        assert!(beacon.count.abs_diff(quiet.count) <= 1, "{deviation_a}: {beacon:?}");
+        assert!((beacon.every_s - quiet.every_s).abs() < 1e-4, "{deviation_a}: {beacon:?}");
+    }
+    let hidden = of(20e-3);
+    assert!(
+        hidden.beacon.is_none() && hidden.verdict.text.contains("noise as large as"),
+        "{}",
+        hidden.verdict.text
+    );
+}
+
 /// What a wake-up takes is its charge above the current between: with wake-ups three times as long at 40 mA, and with the profile's.
 #[test]
 fn the_charge_of_a_beacon_is_measured() {

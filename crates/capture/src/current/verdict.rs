@@ -86,6 +86,8 @@ pub(super) struct Measured<'a> {
     pub varies: bool,
     /// Share of the time up to [`doze_limit`] and from [`on_limit`] on; `None` if samples are too long.
     pub asleep_share: Option<f64>,
+    /// Whether samples are too long to show that.
+    pub samples_are_long: bool,
     pub radio_on_share: Option<f64>,
     pub predicted_a: f64,
     pub predicted_asleep_share: f64,
@@ -228,9 +230,12 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         }
     }
     let Some(asleep) = asleep else {
-        let text = format!(
-            "{mean}; samples longer than 20 ms do not show whether the device sleeps between beacons"
-        );
+        let hides = if measured.samples_are_long {
+            "samples longer than 20 ms do not show"
+        } else {
+            "noise as large as what a radio takes does not show"
+        };
+        let text = format!("{mean}; {hides} whether the device sleeps between beacons");
         return verdict(CurrentVerdictKind::Undetermined, text);
     };
     if sleeps_by_plan && !is_asleep {

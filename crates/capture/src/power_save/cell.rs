@@ -6,7 +6,7 @@ use std::ops::{Not, Range};
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
-use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use super::finding::{Excess, FindingKind, Findings, LateBeacon, Verdict, find, seconds};
 use super::record::AirTotal;
 use super::sequence::{Counter, Numbers, Sequences};
 use super::targets::Targets;
@@ -151,12 +151,12 @@ impl Cell {
             });
             // Stations listen for them until the next beacon at most.
             if let Some(finding) = found {
-                finding.excess += Excess::awake(mark.0.saturating_since(announced.0));
+                finding.cost(Excess::awake(mark.0.saturating_since(announced.0)));
             }
         }
         if beacon.dtim.is_some() || beacon.is_tim_missing {
             let key = (FindingKind::TimMissing, verdict(beacon.is_tim_missing), beacon.bssid);
-            find(findings, key, mark, &[], || "a beacon without a TIM element".to_owned());
+            find(findings, key, mark, &[], || "a beacon without a TIM element that can be read".to_owned());
         }
         self.check_dtim((mark, last.filter(|_| is_next)), frame, beacon, findings);
         self.dtim = beacon.dtim;
@@ -202,7 +202,7 @@ impl Cell {
         });
         if let Some(finding) = found.filter(|_| expected == 0) {
             let awake = frame.air_time().unwrap_or_default();
-            finding.excess += Excess { wake_ups: 1, ..Excess::awake(awake) };
+            finding.cost(Excess { wake_ups: 1, ..Excess::awake(awake) });
         }
     }
 
@@ -383,8 +383,7 @@ impl Cell {
                 )
             });
             if let Some(finding) = found {
-                finding.late_beacon(due, *late_by);
-                finding.due(std::iter::once(due));
+                finding.late(std::iter::once(LateBeacon { due, late_by: *late_by }));
             }
         }
     }
@@ -432,8 +431,7 @@ impl Cell {
                 )
             });
             if let Some(finding) = found {
-                finding.missing_beacons(due.clone(), self.interval);
-                finding.due(due);
+                finding.late(due.map(|due| LateBeacon { due, late_by: self.interval }));
             }
         }
     }

@@ -368,8 +368,10 @@ pub struct Occurrence {
     pub detail: Option<String>,
     /// The time for which a frame was in the access point's buffer, as far as that is proven.
     pub buffered: Option<(Instant, Instant)>,
-    /// The target times of beacons that came late, or not at all.
-    pub due: Vec<Instant>,
+    /// What it cost a station if it violated the rule, but for what depends on its radio.
+    pub excess: Excess,
+    /// The beacons that came late, or not at all: a station that sleeps listens for each until its radio gives it up.
+    pub late: Vec<LateBeacon>,
     /// What the verdict assumes, since no frame can show it.
     pub assumption: Option<&'static str>,
     /// The access point that the station was with: that of the frames that decide, or the one that the rule is about.
@@ -378,9 +380,11 @@ pub struct Occurrence {
 
 /// A beacon that came late, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LateBeacon {
-    due: Instant,
-    late_by: Span,
+pub struct LateBeacon {
+    /// Its target time.
+    pub due: Instant,
+    /// The time by which it was late, or until the next one.
+    pub late_by: Span,
 }
 
 /// What was found about one rule and one station.
@@ -394,36 +398,48 @@ pub struct Finding {
     pub occurrences: Vec<Occurrence>,
     /// Occurrences by verdict.
     counts: [u64; 3],
-    /// What the occurrences that violated the rule cost.
-    pub excess: Excess,
     /// The occurrences of the segments that have ended, which are in order.
     in_order: usize,
-    /// What those would that are undecidable so far.
-    open: Excess,
-    /// The beacons for which a station that sleeps listened longer: until its radio gave them up.
-    late_beacons: Vec<LateBeacon>,
 }
 
 impl Finding {
-    /// What the occurrences that violated the rule cost a station whose radio waits for so long for a beacon, and that `sleeps` at some
-    /// times: who is awake waits for none.
-    pub fn excess_of(&self, beacon_wait: Span, sleeps: impl Fn(Instant) -> bool) -> Excess {
-        let mut excess = self.excess;
-        for beacon in self.late_beacons.iter().filter(|beacon| sleeps(beacon.due)) {
-            excess.delay += beacon.late_by;
-            excess.awake += beacon.late_by.min(beacon_wait);
+    /// What the occurrences that violated the rule cost a station whose radio waits for so long for a beacon. `concerns` says whether
+    /// what happens at a time and with a packet concerns the station: nobody waits for a beacon who is awake, or with another access point.
+    pub fn excess(&self, beacon_wait: Span, concerns: impl Fn(Instant, u32) -> bool) -> Excess {
+        let mut excess = Excess::default();
+        for one in self.occurrences.iter().filter(|one| one.verdict == Verdict::Violated) {
+            if concerns(one.at, one.packet) {
+                excess += one.excess;
+            }
+            for beacon in one.late.iter().filter(|beacon| concerns(beacon.due, one.packet)) {
+                excess.delay += beacon.late_by;
+                excess.awake += beacon.late_by.min(beacon_wait);
+            }
         }
         excess
     }
 
-    /// Adds a beacon that was late.
-    pub(super) fn late_beacon(&mut self, due: Instant, late_by: Span) {
-        self.late_beacons.push(LateBeacon { due, late_by });
+    /// Adds to what the last occurrence that violated the rule cost.
+    pub(super) fn cost(&mut self, excess: Excess) {
+        self.add(Verdict::Violated, excess);
     }
 
-    /// Adds beacons that never came: the station listens for each until it gives it up, and hears of its frames from the next one.
-    pub(super) fn missing_beacons(&mut self, due: impl Iterator<Item = Instant>, interval: Span) {
-        self.late_beacons.extend(due.map(|due| LateBeacon { due, late_by: interval }));
+    /// Adds what the last occurrence cost that is undecidable so far.
+    pub(super) fn may_cost(&mut self, excess: Excess) {
+        self.add(Verdict::Undecidable, excess);
+    }
+
+    fn add(&mut self, verdict: Verdict, excess: Excess) {
+        if let Some(occurrence) = self.occurrences.iter_mut().rfind(|one| one.verdict == verdict) {
+            occurrence.excess += excess;
+        }
+    }
+
+    /// Says which beacons of the last occurrence were late. Of one that never came a station hears of its frames from the next one.
+    pub(super) fn late(&mut self, beacons: impl Iterator<Item = LateBeacon>) {
+        if let Some(occurrence) = self.occurrences.last_mut() {
+            occurrence.late = beacons.collect();
+        }
     }
 
     /// The number of occurrences with a verdict.
@@ -446,12 +462,6 @@ impl Finding {
         }
         self.counts[Verdict::Violated as usize] +=
             std::mem::take(&mut self.counts[Verdict::Undecidable as usize]);
-        self.excess += std::mem::take(&mut self.open);
-    }
-
-    /// Adds what an occurrence cost that is undecidable so far.
-    pub(super) fn may_cost(&mut self, excess: Excess) {
-        self.open += excess;
     }
 
     /// Says for how long the frame of the last occurrence was buffered.
@@ -465,13 +475,6 @@ impl Finding {
     pub(super) fn assume(&mut self, assumption: Option<&'static str>) {
         if let Some(occurrence) = self.occurrences.last_mut() {
             occurrence.assumption = assumption;
-        }
-    }
-
-    /// Says when the beacons of the last occurrence were due.
-    pub(super) fn due(&mut self, times: impl Iterator<Item = Instant>) {
-        if let Some(occurrence) = self.occurrences.last_mut() {
-            occurrence.due = times.collect();
         }
     }
 }
@@ -568,10 +571,7 @@ pub(super) fn find<'f>(
         station,
         occurrences: Vec::new(),
         counts: [0; 3],
-        excess: Excess::default(),
         in_order: 0,
-        open: Excess::default(),
-        late_beacons: Vec::new(),
     });
     let count = &mut finding.counts[verdict as usize];
     *count += 1;
@@ -588,7 +588,8 @@ pub(super) fn find<'f>(
             deciding: deciding.to_vec(),
             detail,
             buffered: None,
-            due: Vec::new(),
+            excess: Excess::default(),
+            late: Vec::new(),
             assumption: None,
             access_point: kind.is_of_cell().then_some(station),
         });

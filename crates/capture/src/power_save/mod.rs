@@ -31,7 +31,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 pub use self::agreements::{HeldAgreement, SleepAgreement};
 pub use self::finding::{Excess, Finding, FindingKind, Needs, Occurrence, Verdict};
-pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord};
+pub use self::record::{ModeSpan, Observations, ObservedCounts, StationRecord, Stay, Stays};
 use crate::capture::Capture;
 use crate::packet::AirFrame;
 pub(crate) use cell::GCR_CONCEALMENT;

@@ -250,10 +250,10 @@ impl Observer {
         let (findings, agreements) = self.findings.into_all();
         let mut seen = Observations { findings, agreements, ..Observations::default() };
         for (mac, mut state) in self.stations {
-            state.note_access_point();
+            state.stays.has_aid(state.record.aid);
             seen.stations.push(state.record.beside(self.air).in_modes(&state.modes.spans));
             seen.modes.insert(mac, state.modes.spans);
-            seen.access_points.insert(mac, state.access_points);
+            seen.stays.insert(mac, state.stays);
         }
         seen
     }
@@ -481,7 +481,8 @@ impl Observer {
             self.active.push(mac);
         }
         if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
-            state.note_access_point();
+            state.stays.has_aid(state.record.aid);
+            state.stays.arrive(bssid, packet.number);
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);

@@ -182,6 +182,63 @@ pub struct ModeSpan {
     pub is_known: bool,
 }
 
+/// A time that a station spends with one access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// The access point.
+    pub bssid: MacAddress,
+    /// The station's association identifier, if a frame shows it: the last one.
+    pub aid: Option<u16>,
+    /// The packet from which on the station is there; 0 of the first stay, since nothing says that it was elsewhere before.
+    pub from: u32,
+}
+
+/// The stays of one station, in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stays(Vec<Stay>);
+
+impl Stays {
+    /// The station comes to an access point, as a packet shows.
+    pub(super) fn arrive(&mut self, bssid: MacAddress, packet: u32) {
+        self.0.push(Stay { bssid, aid: None, from: if self.0.is_empty() { 0 } else { packet } });
+    }
+
+    /// The station has an association identifier where it is.
+    pub(super) fn has_aid(&mut self, aid: Option<u16>) {
+        if let Some(stay) = self.0.last_mut() {
+            stay.aid = aid.or(stay.aid);
+        }
+    }
+
+    /// The stay during which a packet was captured.
+    pub(crate) fn at(&self, packet: u32) -> Option<&Stay> {
+        let after = self.0.partition_point(|stay| stay.from <= packet);
+        self.0[..after].last()
+    }
+
+    /// Whether the station was with an access point when a packet was captured.
+    pub(crate) fn is_with(&self, bssid: MacAddress, packet: u32) -> bool {
+        self.at(packet).is_some_and(|stay| stay.bssid == bssid)
+    }
+
+    /// Each access point once, in the order in which the station came to them first, with the last association identifier there.
+    pub fn access_points(&self) -> Vec<Stay> {
+        let mut once: Vec<Stay> = Vec::new();
+        for stay in &self.0 {
+            match once.iter_mut().find(|other| other.bssid == stay.bssid) {
+                Some(other) => other.aid = stay.aid.or(other.aid),
+                None => once.push(*stay),
+            }
+        }
+        once
+    }
+
+    /// Whether the station was ever with an access point.
+    pub(crate) fn ever_with(&self, bssid: MacAddress) -> bool {
+        self.0.iter().any(|stay| stay.bssid == bssid)
+    }
+}
+
 /// The power save of all stations of an 802.11 capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observations {
@@ -189,8 +246,8 @@ pub struct Observations {
     pub stations: Vec<StationRecord>,
     /// The modes of each station, in order of time.
     pub modes: BTreeMap<MacAddress, Vec<ModeSpan>>,
-    /// The access points that each station was with, in the order in which it came to them first, with its last association identifier there.
-    pub access_points: BTreeMap<MacAddress, Vec<(MacAddress, Option<u16>)>>,
+    /// With which access points each station was, and from when on.
+    pub stays: BTreeMap<MacAddress, Stays>,
     /// The agreements on sleep of each station that had any, in order of time.
     pub agreements: BTreeMap<MacAddress, Vec<HeldAgreement>>,
     /// Findings by kind and station.
@@ -198,6 +255,12 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// With which access points a station was.
+    pub(crate) fn stays_of(&self, mac: MacAddress) -> &Stays {
+        const NONE: &Stays = &Stays(Vec::new());
+        self.stays.get(&mac).unwrap_or(NONE)
+    }
+
     /// The policy of a station that the frames of an 802.11 capture show.
     pub(crate) fn policy_of(&self, station: &Station) -> Option<&'static str> {
         let Station::Mac(mac) = station else { return None };

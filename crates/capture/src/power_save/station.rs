@@ -7,7 +7,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
 use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
-use super::record::{AirTotal, StationRecord};
+use super::record::{AirTotal, StationRecord, Stays};
 use super::sequence::Counter;
 use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unkept, Wait};
 use super::{IN_FLIGHT, Mark, PROMPT};
@@ -157,8 +157,8 @@ struct OpenCases {
 #[derive(Clone, Debug, Default)]
 pub(super) struct StationState {
     pub(super) record: StationRecord,
-    /// The access points that it was with, in the order in which it came to them first, with its last association identifier there.
-    pub(super) access_points: Vec<(MacAddress, Option<u16>)>,
+    /// With which access points it was.
+    pub(super) stays: Stays,
     /// Beacons of its cell that are accounted for.
     pub(super) beacons_read: usize,
     /// Whether it has frames in the present segment.
@@ -283,15 +283,6 @@ impl StationState {
         let cell = self.record.bssid.and_then(|bssid| cells.get(&bssid));
         if let Some((cell, (last, _))) = cell.and_then(|cell| Some((cell, cell.last_before(packet.at)?))) {
             self.read_promise(cell, last, aid);
-        }
-    }
-
-    /// Enters that it is, or was up to now, with its access point.
-    pub(super) fn note_access_point(&mut self) {
-        let Some(bssid) = self.record.bssid else { return };
-        match self.access_points.iter_mut().find(|(other, _)| *other == bssid) {
-            Some((_, aid)) => *aid = self.record.aid.or(*aid),
-            None => self.access_points.push((bssid, self.record.aid)),
         }
     }
 
@@ -420,7 +411,7 @@ impl StationState {
             counters: std::mem::take(&mut self.counters),
             unseen: self.unseen,
             service: self.service,
-            access_points: std::mem::take(&mut self.access_points),
+            stays: std::mem::take(&mut self.stays),
             ..Self::default()
         };
     }

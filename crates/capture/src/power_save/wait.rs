@@ -244,7 +244,9 @@ impl fmt::Display for Doubt {
                 "the monitor may have missed a Null frame that said that there was nothing, since the station asked again or sent a frame unseen",
             ),
             Self::Copy => f.write_str("its Retry bit says that the monitor missed an earlier transmission of it"),
-            Self::Missed => f.write_str("the monitor may have missed the frame that answered"),
+            Self::Missed => f.write_str(
+                "no sequence number shows that the monitor did not miss the frame that answered",
+            ),
             Self::Emptied => f.write_str(
                 "no bit for the station was captured in a beacon after the request, so that it may be another frame",
             ),

@@ -11,7 +11,9 @@ use serde::Serialize;
 use super::{Basis, LIST_LIMIT};
 use crate::capture::Capture;
 use crate::clock;
-use crate::power_save::{HeldAgreement, Observations, ObservedCounts, SleepAgreement, StationRecord};
+use crate::power_save::{
+    HeldAgreement, Observations, ObservedCounts, SleepAgreement, StationRecord, Stay, Stays,
+};
 use crate::stations::Station;
 
 /// The power save that the 802.11 frames show.
@@ -184,8 +186,8 @@ pub(super) fn air(
             .take(LIST_LIMIT)
             .map(|record| {
                 let held = observations.agreements.get(&record.mac).map_or(&[][..], Vec::as_slice);
-                let with = observations.access_points.get(&record.mac).map_or(&[][..], Vec::as_slice);
-                station_report(record, held, with, covered, named.get(&record.mac).or(radio))
+                let stays = observations.stays_of(record.mac);
+                station_report(record, held, stays, covered, named.get(&record.mac).or(radio))
             })
             .collect(),
     }
@@ -230,14 +232,14 @@ fn wake_time_report(setup: &TwtSetup) -> WakeTimeReport {
     }
 }
 
-fn access_point_report((bssid, aid): &(MacAddress, Option<u16>)) -> AccessPointReport {
-    AccessPointReport { bssid: bssid.to_string(), aid: *aid }
+fn access_point_report(stay: &Stay) -> AccessPointReport {
+    AccessPointReport { bssid: stay.bssid.to_string(), aid: stay.aid }
 }
 
 fn station_report(
     record: &StationRecord,
     held: &[HeldAgreement],
-    access_points: &[(MacAddress, Option<u16>)],
+    stays: &Stays,
     covered: Span,
     radio: Option<&Radio>,
 ) -> StationReport {
@@ -251,7 +253,7 @@ fn station_report(
     StationReport {
         mac: record.mac.to_string(),
         bssid: record.bssid.map(|bssid| bssid.to_string()),
-        access_points: access_points.iter().map(access_point_report).collect(),
+        access_points: stays.access_points().iter().map(access_point_report).collect(),
         aid: record.aid,
         aid_changed: record.aid_changed,
         uapsd: record.uapsd,

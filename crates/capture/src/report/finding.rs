@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::capture::Capture;
 use crate::flows;
-use crate::power_save::{Excess, Finding, FindingKind, ModeSpan, Observations, StationRecord, Verdict};
+use crate::power_save::{Excess, Finding, FindingKind, Observations, StationRecord, Stay, Verdict};
 use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
@@ -106,8 +106,8 @@ pub struct OccurrenceReport {
 pub struct CheckReport {
     /// The kind of the finding that it would be.
     pub kind: &'static str,
-    /// The access point of the station in question if the rule is about what that sends to its whole cell: analyses of several
-    /// stations of it all have this check. `null` otherwise.
+    /// An access point of the station in question if the rule is about what that sends to its whole cell, whichever station was with it
+    /// when: analyses of several stations of it all have this check. `null` otherwise.
     pub bssid: Option<String>,
     /// Times that it was violated.
     pub violated: u64,
@@ -119,34 +119,56 @@ pub struct CheckReport {
     pub lacks: Option<String>,
 }
 
-/// The checks of every kind, also of those that had no occasion. `records` are the stations that they are about: the one in question,
-/// or all.
+/// The checks of every kind, also of those that had no occasion, and of what a whole cell gets for each access point of the station.
+/// `records` are the stations that they are about: the one in question, or all.
 pub(super) fn checks<'f>(
     findings: impl Iterator<Item = &'f Finding> + Clone,
-    capture: &Capture,
+    (capture, seen): (&Capture, &Observations),
     records: &[&StationRecord],
 ) -> Vec<CheckReport> {
-    let bssid = if let [record] = records { record.bssid.map(|bssid| bssid.to_string()) } else { None };
-    let check = |kind: FindingKind| {
-        let of_kind = findings.clone().filter(|finding| finding.kind == kind);
+    let own: Vec<MacAddress> = match records {
+        [record] => seen.stays_of(record.mac).access_points().iter().map(|stay| stay.bssid).collect(),
+        _ => Vec::new(),
+    };
+    let check = |(kind, bssid): (FindingKind, Option<MacAddress>)| {
+        let is_meant =
+            |finding: &&Finding| finding.kind == kind && bssid.is_none_or(|bssid| finding.station == bssid);
+        let of_kind = findings.clone().filter(is_meant);
         let count = |verdict| of_kind.clone().map(|finding| finding.count(verdict)).sum();
         let (violated, kept) = (count(Verdict::Violated), count(Verdict::Kept));
         CheckReport {
             kind: kind.name(),
-            bssid: bssid.clone().filter(|_| kind.is_of_cell()),
+            bssid: bssid.map(|bssid| bssid.to_string()),
             violated,
             kept,
             undecidable: count(Verdict::Undecidable),
-            lacks: if violated + kept > 0 { None } else { lacks(kind, capture, records) },
+            lacks: if violated + kept > 0 { None } else { lacks((kind, bssid), (capture, seen), records) },
         }
     };
-    FindingKind::ALL.into_iter().map(check).collect()
+    let each = |kind: FindingKind| {
+        let is_of_each = kind.is_of_cell() && !own.is_empty();
+        let of_cells = own.iter().filter(move |_| is_of_each).map(|bssid| Some(*bssid));
+        of_cells.chain((!is_of_each).then_some(None)).map(move |bssid| (kind, bssid))
+    };
+    FindingKind::ALL.into_iter().flat_map(each).map(check).collect()
 }
 
-/// What a rule needs of a capture that none of these stations has; `None` if one has it all.
-fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Option<String> {
-    let lacking: Vec<String> =
-        records.iter().map(|record| lacks_of(kind, capture, record)).collect::<Option<_>>()?;
+/// What a rule needs of a capture that none of these stations has, with this access point if there is one; `None` if one has it all.
+fn lacks(
+    (kind, bssid): (FindingKind, Option<MacAddress>),
+    (capture, seen): (&Capture, &Observations),
+    records: &[&StationRecord],
+) -> Option<String> {
+    let of_station = |record: &&StationRecord| {
+        let mut stays = seen.stays_of(record.mac).access_points();
+        stays.retain(|stay| bssid.is_none_or(|bssid| stay.bssid == bssid));
+        if stays.is_empty() {
+            return lacks_of(kind, capture, (record, None));
+        }
+        let of_each = stays.iter().map(|stay| lacks_of(kind, capture, (record, Some(stay))));
+        of_each.collect::<Option<Vec<_>>>()?.pop()
+    };
+    let lacking: Vec<String> = records.iter().map(of_station).collect::<Option<_>>()?;
     let others = match lacking.len() {
         0 | 1 => String::new(),
         count => format!(" (and so on, for {count} stations)"),
@@ -154,14 +176,18 @@ fn lacks(kind: FindingKind, capture: &Capture, records: &[&StationRecord]) -> Op
     Some(lacking.first()?.clone() + &others)
 }
 
-/// Names what a rule needs and the capture does not have of this station; `None` if it has it all.
-fn lacks_of(kind: FindingKind, capture: &Capture, record: &StationRecord) -> Option<String> {
+/// Names what a rule needs and the capture does not have of this station with one of its access points; `None` if it has it all.
+fn lacks_of(
+    kind: FindingKind,
+    capture: &Capture,
+    (record, stay): (&StationRecord, Option<&Stay>),
+) -> Option<String> {
     let (needs, mac) = (kind.needs(), record.mac);
     // Of a station without one nothing is to be decided.
     if kind.is_of_wake_times() && capture.wake_times.is_empty() {
         return None;
     }
-    let Some(bssid) = record.bssid else {
+    let Some(&Stay { bssid, aid, .. }) = stay else {
         return Some(format!("no frame shows the access point of {mac}"));
     };
     let network = capture.networks.get(&bssid);
@@ -183,7 +209,7 @@ fn lacks_of(kind: FindingKind, capture: &Capture, record: &StationRecord) -> Opt
         return Some(format!("no beacon of {bssid} was captured up to its TIM, as with a short snap length"));
     }
     let never_slept = !record.mode_known.is_zero() && record.in_power_save.is_zero();
-    if needs.aid && record.aid.is_none() && !never_slept {
+    if needs.aid && aid.is_none() && !never_slept {
         return Some(format!(
             "the association identifier of {mac}, which says which bit of the TIM is its own, is unknown: neither its \
              association nor a PS-Poll was captured"
@@ -225,8 +251,8 @@ pub struct ExampleReport {
 /// named or it is named by IP.
 pub(super) fn meant(station: Option<&Station>, seen: &Observations) -> Option<Vec<MacAddress>> {
     let Some(Station::Mac(mac)) = station else { return None };
-    let records = seen.stations.iter().filter(|record| record.mac == *mac);
-    Some(std::iter::once(*mac).chain(records.filter_map(|record| record.bssid)).collect())
+    let access_points = seen.stays_of(*mac).access_points();
+    Some(std::iter::once(*mac).chain(access_points.iter().map(|stay| stay.bssid)).collect())
 }
 
 fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {
@@ -240,9 +266,8 @@ pub(super) struct Costing<'a> {
     pub(super) is_assumed: bool,
     /// The radios that the capture names, which replace the default.
     pub(super) named: &'a BTreeMap<MacAddress, Radio>,
-    pub(super) stations: &'a [StationRecord],
-    /// When each of them slept.
-    pub(super) modes: &'a BTreeMap<MacAddress, Vec<ModeSpan>>,
+    /// The stations: with which access points they were, and when they slept.
+    pub(super) seen: &'a Observations,
     /// The station in question.
     pub(super) station: Option<MacAddress>,
 }
@@ -250,24 +275,27 @@ pub(super) struct Costing<'a> {
 impl Costing<'_> {
     /// The policy on the air: that of the station of the finding, or of the one in question if it is about an access point.
     fn policy(&self, finding: &Finding) -> Option<&'static str> {
-        let of = |mac| self.stations.iter().find(|record| record.mac == mac);
+        let of = |mac| self.seen.stations.iter().find(|record| record.mac == mac);
         of(finding.station).or_else(|| of(self.station?))?.policy()
     }
 
-    /// Whether the station in question, or one of the cell that the finding is about, may have slept at a time.
-    fn may_sleep(&self, finding: &Finding, at: Instant) -> bool {
-        let is_meant = |record: &&StationRecord| match self.station {
-            Some(station) => record.mac == station,
-            None => record.bssid == Some(finding.station),
+    /// Whether what an access point does to its cell at a time and with a packet concerns the station in question, or one of all: it was
+    /// there, and may have slept. Nothing is known of a cell without stations.
+    fn concerns(&self, finding: &Finding, at: Instant, packet: u32) -> bool {
+        let is_meant = |record: &&StationRecord| {
+            self.station.is_none_or(|station| record.mac == station)
+                && self.seen.stays_of(record.mac).ever_with(finding.station)
         };
         let may_sleep = |record: &StationRecord| {
-            let modes = self.modes.get(&record.mac).map_or(&[][..], Vec::as_slice);
+            let modes = self.seen.modes.get(&record.mac).map_or(&[][..], Vec::as_slice);
             let span =
                 modes.get(modes.partition_point(|span| span.until <= at)).filter(|span| span.from <= at);
             span.is_none_or(|span| span.in_power_save || !span.is_known)
         };
-        let mut meant = self.stations.iter().filter(is_meant).peekable();
-        meant.peek().is_none() || meant.any(may_sleep)
+        let is_there =
+            |record: &StationRecord| self.seen.stays_of(record.mac).is_with(finding.station, packet);
+        let mut meant = self.seen.stations.iter().filter(is_meant).peekable();
+        meant.peek().is_none() || meant.any(|record| is_there(record) && may_sleep(record))
     }
 
     /// The radio that the finding cost energy, and whether it is a default. A finding about an access point concerns all of its stations:
@@ -276,9 +304,9 @@ impl Costing<'_> {
         if !self.is_assumed {
             return (self.radio, false);
         }
-        let of_its_cell = |record: &&StationRecord| record.bssid == Some(finding.station);
+        let of_its_cell = |record: &&StationRecord| self.seen.stays_of(record.mac).ever_with(finding.station);
         let mut of_stations =
-            self.stations.iter().filter(of_its_cell).map(|record| self.named.get(&record.mac));
+            self.seen.stations.iter().filter(of_its_cell).map(|record| self.named.get(&record.mac));
         let of_all =
             of_stations.next().flatten().filter(|first| of_stations.all(|other| other == Some(first)));
         match self.named.get(&finding.station).or(of_all) {
@@ -317,7 +345,8 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
     let is_awake = kind.is_of_cell() && policy == Some("active");
     let excess_with = |beacon_wait: Span| match is_awake {
         true => Excess::default(),
-        false => finding.excess_of(beacon_wait, |at| costing.may_sleep(finding, at)),
+        false => finding
+            .excess(beacon_wait, |at, packet| !kind.is_of_cell() || costing.concerns(finding, at, packet)),
     };
     let excess = Some(excess_with(Span::ZERO)).filter(|_| is_found);
     let spent = excess.filter(|_| kind.has_energy());
@@ -369,7 +398,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                 buffered_s: occurrence
                     .buffered
                     .map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64())),
-                due_s: occurrence.due.iter().map(|due| due.as_secs_f64()).collect(),
+                due_s: occurrence.late.iter().map(|beacon| beacon.due.as_secs_f64()).collect(),
                 assumes: occurrence.assumption,
             })
             .collect(),

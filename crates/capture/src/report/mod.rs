@@ -138,14 +138,12 @@ pub(crate) fn describe_with(
     let checks = if capture.is_air() {
         let stations = observations.stations.iter();
         let meant: Vec<_> = stations.filter(|record| mac.is_none_or(|mac| record.mac == mac)).collect();
-        finding::checks(concerned(), capture, &meant)
+        finding::checks(concerned(), (capture, observations), &meant)
     } else {
         Vec::new()
     };
     let named = if is_assumed { capture.named_radios() } else { BTreeMap::new() };
-    let stations = &observations.stations;
-    let modes = &observations.modes;
-    let costing = finding::Costing { radio, is_assumed, named: &named, stations, modes, station: mac };
+    let costing = finding::Costing { radio, is_assumed, named: &named, seen: observations, station: mac };
     let mut findings: Vec<FindingReport> = concerned()
         .filter(|found| !is_kept(found))
         .map(|found| finding::finding(capture, found, &costing))

@@ -39,7 +39,7 @@ fn a_tim_bit_without_a_frame_is_stuck() {
     assert_eq!(has(&stuck, FindingKind::TimStuck), 1);
     let found =
         findings(&ladder(&stuck)).into_iter().find(|found| found.kind == FindingKind::TimStuck).unwrap();
-    assert_eq!((found.count(Verdict::Undecidable), found.excess.awake), (1, Span::ZERO));
+    assert_eq!((found.count(Verdict::Undecidable), excess(&found).awake), (1, Span::ZERO));
     // Without the bit the station asked in vain, which is no fault of the access point; and data is what it asks for.
     assert_eq!(has(&with(&[(100, beacon(&[])), (101, poll()), (103, empty())]), FindingKind::TimStuck), 0);
     assert_eq!(
@@ -218,7 +218,7 @@ fn a_station_that_sends_all_the_time_is_awake() {
         [&[(0, null(false)), (10, null(true))], &frames[..]].concat()
     };
     assert_eq!(kinds(&ladder(&sends(8))), [(FindingKind::AwakeInPowerSave, 1)]);
-    assert_eq!(reported(&ladder(&sends(8)))[0].excess.awake, Span::from_millis(29 * 8));
+    assert_eq!(excess(&reported(&ladder(&sends(8)))[0]).awake, Span::from_millis(29 * 8));
     assert_eq!(kinds(&ladder(&sends(20))), [], "it may sleep for 20 ms");
 }
 
@@ -276,7 +276,7 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
     assert_eq!(kinds(&capture), [(FindingKind::BeaconLate, 1)]);
     let found = &reported(&capture)[0];
     assert_eq!(found.occurrences.iter().find(|one| one.verdict == Verdict::Violated).unwrap().packet, 13);
-    let patient = found.excess_of(Span::from_secs(1), |_| true);
+    let patient = found.excess(Span::from_secs(1), |_, _| true);
     assert!(
         patient.delay > Span::from_millis(14) && patient.delay <= Span::from_millis(15),
         "{}",
@@ -284,10 +284,10 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
     );
     // A radio listens until it gives the beacon up, which this one does after 10 ms; a late beacon cost more than that before.
     let radio = airwatt_energy::Radio::find("broadcom-4311").unwrap();
-    assert_eq!(found.excess_of(radio.beacon_wait, |_| true).awake, Span::from_millis(10));
+    assert_eq!(found.excess(radio.beacon_wait, |_, _| true).awake, Span::from_millis(10));
     assert_eq!(patient.awake, patient.delay);
     assert_eq!(
-        found.excess_of(radio.beacon_wait, |_| false),
+        found.excess(radio.beacon_wait, |_, _| false),
         Excess::default(),
         "who is awake waits for none"
     );
@@ -567,7 +567,10 @@ fn a_late_frame_says_what_else_explains_it() {
     };
     let ends = |detail: String, with: &str| assert!(detail.ends_with(with), "{detail}");
     ends(detail_with(false, 2, &[1]), "no acknowledgement of the request was captured");
-    ends(detail_with(true, 3, &[1]), "the monitor may have missed the frame that answered");
+    ends(
+        detail_with(true, 3, &[1]),
+        "no sequence number shows that the monitor did not miss the frame that answered",
+    );
     ends(detail_with(true, 2, &[]), "so that it may be another frame");
     ends(detail_with(true, 2, &[1]), "of that time");
 }

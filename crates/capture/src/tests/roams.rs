@@ -50,6 +50,42 @@ fn after_a_roam_a_finding_names_the_access_point_with_which_it_happened() {
     assert_eq!(with, [(OTHER_AP.to_string(), Some(1)), (AP.to_string(), Some(2))]);
 }
 
+/// Beacons with these DTIM counts, each 102 ms, from a time on, of one of the access points.
+fn beacons(from: u64, counts: &[u8], is_other: bool) -> Vec<(u64, Vec<u8>)> {
+    let of = |count: u8| {
+        let bytes =
+            beacon_of(0, TimFields { dtim_count: count, dtim_period: 2, group: false, aids: &[] }, None);
+        if is_other { of_other(&bytes) } else { bytes }
+    };
+    counts.iter().enumerate().map(|(place, count)| (from + place as u64 * 102, of(*count))).collect()
+}
+
+/// Both access points skip a DTIM beacon before the station goes from the other one to this one, and this one skips another one after that.
+#[test]
+fn the_rules_of_each_cell_are_checked_and_cost_a_station_while_it_is_there() {
+    let roam = [(0, of_other(&null(true))), (999, of_other(&null(true))), (1_000, null(true))];
+    let of_both = [beacons(10, &[1, 1, 0, 1], true), beacons(20, &[1, 1, 0, 1], false)].concat();
+    let later = [beacons(1_010, &[1, 1, 0], false), vec![(1_300, null(true))]].concat();
+    let mut frames = [roam.to_vec(), of_both, later].concat();
+    frames.sort_by_key(|(millis, _)| *millis);
+    let capture = ladder(&frames);
+    let radio = airwatt_energy::Radio::find("esp32-c3").unwrap();
+    let analysis = describe(&capture, Some(&Station::Mac(STATION)), Some(&radio));
+    let checks = analysis.checks.iter().filter(|check| check.kind == "dtim-skipped");
+    let checked: Vec<_> = checks.map(|check| (check.bssid.clone(), check.violated, check.kept)).collect();
+    assert_eq!(checked, [(Some(OTHER_AP.to_string()), 1, 2), (Some(AP.to_string()), 2, 3)]);
+    let cost = |bssid: MacAddress| {
+        let skipped = analysis.findings.iter().filter(|found| found.kind == "dtim-skipped");
+        let found = skipped.clone().find(|found| found.station == bssid.to_string()).unwrap();
+        (found.count, found.cost_j.unwrap())
+    };
+    let ((_, of_other_j), (_, of_this_j)) = (cost(OTHER_AP), cost(AP));
+    assert_eq!((cost(OTHER_AP).0, cost(AP).0), (1, 2));
+    assert!(of_other_j > 0.0 && of_other_j.to_bits() == of_this_j.to_bits(), "{of_other_j} {of_this_j}");
+    // A rule of one station stands once.
+    assert_eq!(analysis.checks.iter().filter(|check| check.kind == "tim-never-set").count(), 1);
+}
+
 #[test]
 fn the_copy_names_the_access_point_with_which_it_happened() {
     let folder = Folder::new("roam");

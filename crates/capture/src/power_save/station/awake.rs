@@ -53,7 +53,7 @@ impl Stretch {
             )
         });
         if let Some(finding) = found {
-            finding.excess += Excess::awake(awake);
+            finding.cost(Excess::awake(awake));
         }
     }
 }

@@ -201,7 +201,7 @@ impl StationState {
         let rest = Some(listens_until.saturating_since(last.0));
         let rest = rest.filter(|rest| answer.is_none() || *rest > PROMPT);
         let sent = ended.of.air * (polls.len() as u64 - 1);
-        finding.excess += Excess { sent, ..Excess::awake(listened + rest.unwrap_or_default().min(NEVER)) };
+        finding.cost(Excess { sent, ..Excess::awake(listened + rest.unwrap_or_default().min(NEVER)) });
         finding.buffered(evidence.map_or(poll.0, |evidence| evidence.mark().0), until);
         finding.assume(Some(assumption));
         self.delays_others(FindingKind::PsPollUnanswered, poll.0, until);

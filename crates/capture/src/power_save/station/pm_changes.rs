@@ -74,7 +74,7 @@ impl PmChanges {
             )
         });
         if let Some(finding) = found {
-            finding.excess += waste;
+            finding.cost(waste);
         }
     }
 }

@@ -398,7 +398,7 @@ impl StationState {
                 )
             });
             if let Some(finding) = found {
-                finding.excess += Excess::awake(NEVER);
+                finding.cost(Excess::awake(NEVER));
                 finding.assume(assumption);
             }
         }

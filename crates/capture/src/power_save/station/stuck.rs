@@ -124,7 +124,7 @@ impl StationState {
             )
         });
         if let Some(finding) = found {
-            finding.excess += excess;
+            finding.cost(excess);
             finding.assume(self.assumption());
         }
     }

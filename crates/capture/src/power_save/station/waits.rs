@@ -188,7 +188,7 @@ impl StationState {
                 format!("announced by TIM, requested {after} later; {why}")
             });
             if let Some(finding) = found {
-                finding.excess += Excess::late(fetched.0.saturating_since(woken_by.0));
+                finding.cost(Excess::late(fetched.0.saturating_since(woken_by.0)));
                 finding.buffered(beacon.0, mark.0);
                 finding.assume(Some(assumption));
             }
@@ -206,7 +206,7 @@ impl StationState {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let late = cell.map_or_else(|| until.saturating_since(since), |cell| cell.elapsed(since, until));
             if let Some(finding) = findings.get_mut(kind, self.record.mac) {
-                finding.excess += Excess::late(late);
+                finding.cost(Excess::late(late));
             }
         }
     }
@@ -230,7 +230,7 @@ impl StationState {
                 )
             });
             if let Some(finding) = found {
-                finding.excess += Excess { delay: waited, ..Excess::awake(waited.min(NEVER)) };
+                finding.cost(Excess { delay: waited, ..Excess::awake(waited.min(NEVER)) });
                 finding.buffered(request.0, mark.0);
                 finding.assume(assumption);
             }

@@ -135,7 +135,7 @@ impl StationState {
             self.periods.outside.replace(mark.0).filter(|last| Periods::lately(Some(*last), mark.0))
         {
             if let Some(finding) = findings.get_mut(kind, mac).filter(|_| self.periods.is_violated) {
-                finding.excess += Excess::awake(mark.0.saturating_since(last));
+                finding.cost(Excess::awake(mark.0.saturating_since(last)));
             }
             return;
         }
@@ -150,7 +150,7 @@ impl StationState {
             format!("sent outside the service periods of the agreement of packet {}{why}", set_up.1)
         });
         if let Some(finding) = found {
-            finding.excess += Excess { wake_ups: 1, ..Excess::default() };
+            finding.cost(Excess { wake_ups: 1, ..Excess::default() });
             finding.assume(decided.ok().flatten());
         }
     }
@@ -249,7 +249,7 @@ impl StationState {
             )
         });
         if let Some(finding) = found {
-            finding.excess += Excess::late(last.0.saturating_since(from));
+            finding.cost(Excess::late(last.0.saturating_since(from)));
             finding.assume(Some(ANSWERS));
         }
     }
