@@ -84,7 +84,8 @@ impl World {
                 self.recorded.push((to, bytes.clone()));
             }
             if !self.is_cut {
-                self.ends[to].handle_input(Input::Datagram { from: address(1 - to), bytes }, self.now);
+                self.ends[to]
+                    .handle_input(Input::Datagram { from: address(1 - to), asked: None, bytes }, self.now);
             }
         }
     }
@@ -108,17 +109,19 @@ impl World {
             (0, Some((to, mut bytes))) => {
                 let place = usize::from(place) % bytes.len();
                 bytes[place] ^= value;
-                self.put(to, Input::Datagram { from, bytes });
+                self.put(to, Input::Datagram { from, asked: None, bytes });
             }
             (1, Some((to, mut bytes))) => {
                 bytes.truncate(usize::from(place));
-                self.put(to, Input::Datagram { from, bytes });
+                self.put(to, Input::Datagram { from, asked: None, bytes });
             }
             (2, _) => self.send(usize::from(which % 2), place),
             (3, _) => self.pass(Span::from_millis(u64::from(place) * u64::from(value))),
             (4, _) => self.is_cut = which.is_multiple_of(2),
             (5, _) => self.put(usize::from(which % 2), Input::Resumed(Span::from_secs(u64::from(value)))),
-            (_, _) => self.put(usize::from(which % 2), Input::Datagram { from, bytes: rest.to_vec() }),
+            (_, _) => {
+                self.put(usize::from(which % 2), Input::Datagram { from, asked: None, bytes: rest.to_vec() })
+            }
         }
     }
 }

@@ -377,6 +377,26 @@ def test_a_client_that_moves_keeps_its_session(pair):
     assert client["moves"] == 1
 
 
+@pytest.mark.parametrize(
+    ("listen", "asked"), [("0.0.0.0", "10.98.0.3"), ("[::]", "10.98.0.3"), ("[::]", "fd98::3")]
+)
+def test_who_is_asked_answers_from_the_address_that_was_asked(pair, listen, asked):
+    """A translator or a firewall before the client would let no answer of another address pass."""
+    for end, address in (("client", "fd98::2"), ("ap", "fd98::1"), ("ap", asked)):
+        length = 64 if ":" in address else 24
+        pair.run(end, "ip", "address", "replace", f"{address}/{length}", "dev", "cable", *(["nodad"] * (length == 64)))
+    at = f"[{asked}]" if ":" in asked else asked
+    for end, before, after in (("ap", f'"{OUTER["ap"]}:', f'"{listen}:'), ("client", f'"{OUTER["ap"]}:', f'"{at}:')):
+        pair.write(end)
+        text = pair.file(end).read_text()
+        assert before in text
+        pair.file(end).write_text(text.replace(before, after))
+        pair.up(end)
+    assert pair.ping()
+    # By a move the client would have noticed another address.
+    assert pair.show("client")["peers"][0]["endpoint"] == f"{at}:{PORT}"
+
+
 @pytest.mark.parametrize("gap_s", [0, 0.6])
 def test_a_client_that_moves_and_only_listens_is_found(pair, gap_s):
     """As in a download, whose sender waits for acknowledgements: nothing of the client leaves by itself."""

@@ -197,18 +197,24 @@ impl Socket {
         self.run = Some(Run { to, from, size: bytes.len(), count: 1, is_closed: bytes.is_empty() });
     }
 
-    /// Sends what waits. A datagram that the kernel does not take is lost and counted, as on any network.
+    /// Sends what waits. A datagram that the kernel does not take is lost and counted, as on any network; but it chooses the source where
+    /// this host has that address no more, or no way from there.
     pub fn flush(&mut self) {
         let Some(run) = self.run.take() else { return };
-        let transmit = Transmit {
+        let transmit = |src_ip| Transmit {
             destination: run.to,
             ecn: None::<EcnCodepoint>,
             contents: &self.pending,
             segment_size: (run.count > 1).then_some(run.size),
-            src_ip: run.from,
+            src_ip,
         };
+        let send = |src_ip| self.state.try_send((&self.socket).into(), &transmit(src_ip));
         self.counts.send_calls += 1;
-        match self.state.try_send((&self.socket).into(), &transmit) {
+        let sent = send(run.from).or_else(|error| {
+            let is_full = error.kind() == io::ErrorKind::WouldBlock;
+            if is_full || run.from.is_none() { Err(error) } else { send(None) }
+        });
+        match sent {
             Ok(()) => self.counts.sent += run.count as u64,
             Err(_) => self.counts.send_failures += run.count as u64,
         }

@@ -7,7 +7,7 @@
 //! `allowed_ips` contain that address. A base station alone has no peers.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _};
 use airwatt_proto::gateway::{ProxyTimer, SplitProxy, SplitProxyInput, SplitProxyOutput};
@@ -19,8 +19,8 @@ use crate::settings::{Prefix, is_private};
 /// An input.
 #[derive(Clone, Debug)]
 pub(super) enum Input {
-    /// A datagram from the network.
-    Datagram { from: SocketAddr, bytes: Vec<u8> },
+    /// A datagram from the network, for this address of this host.
+    Datagram { from: SocketAddr, asked: Option<IpAddr>, bytes: Vec<u8> },
     /// Anything of this host for the proxy.
     Proxy(SplitProxyInput),
     /// The host was suspended for this time.
@@ -34,8 +34,8 @@ pub(super) enum Input {
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// A datagram for the network.
-    Transmit { to: SocketAddr, bytes: Vec<u8> },
+    /// A datagram for the network, from this address of this host or from that which the kernel chooses.
+    Transmit { to: SocketAddr, source: Option<IpAddr>, bytes: Vec<u8> },
     /// Something for this host to do.
     Proxy(SplitProxyOutput),
     /// A peer has another address.
@@ -134,11 +134,11 @@ impl Ends {
             }
             let Some(output) = self.carrier.sessions().and_then(Sessions::poll_output) else { return };
             match output {
-                session::Output::Transmit { peer, to, bytes } => {
+                session::Output::Transmit { peer, to, source, bytes } => {
                     if let Some(peer) = peer {
                         self.traffic[peer][0] += bytes.len() as u64;
                     }
-                    self.outputs.push_back(Output::Transmit { to, bytes });
+                    self.outputs.push_back(Output::Transmit { to, source, bytes });
                 }
                 session::Output::Deliver { peer, payload } => {
                     self.proxy.handle_input(SplitProxyInput::Message(peer, payload), now);
@@ -166,17 +166,17 @@ impl Ends {
             Carrier::Plain(_) => {
                 if let Some(to) = self.carrier.endpoint(peer) {
                     self.traffic[peer][0] += payload.len() as u64;
-                    self.outputs.push_back(Output::Transmit { to, bytes: payload });
+                    self.outputs.push_back(Output::Transmit { to, source: None, bytes: payload });
                 }
             }
         }
     }
 
-    fn receive(&mut self, from: SocketAddr, bytes: Vec<u8>, now: Instant) {
+    fn receive(&mut self, from: SocketAddr, asked: Option<IpAddr>, bytes: Vec<u8>, now: Instant) {
         let length = bytes.len() as u64;
         match &mut self.carrier {
             Carrier::Sealed(sessions) => {
-                sessions.handle_input(session::Input::Datagram { from, bytes }, now);
+                sessions.handle_input(session::Input::Datagram { from, asked, bytes }, now);
                 for peer in 0..self.received.len() {
                     let counts = sessions.peer(peer).counts;
                     let now_received = [counts.received, counts.handshake_messages];
@@ -217,7 +217,7 @@ impl Machine for Ends {
 
     fn handle_input(&mut self, input: Input, now: Instant) {
         match input {
-            Input::Datagram { from, bytes } => self.receive(from, bytes, now),
+            Input::Datagram { from, asked, bytes } => self.receive(from, asked, bytes, now),
             Input::Proxy(SplitProxyInput::Opening(peer, opening)) if self.is_unknown(peer) => {
                 self.proxy.note_passed(&opening);
                 self.outputs.push_back(Output::Proxy(SplitProxyOutput::Pass(opening)));
@@ -305,10 +305,10 @@ mod tests {
         let opening = |port| Input::Proxy(SplitProxyInput::Opening(0, syn(port)));
         vec![
             (AT(0), opening(1)),
-            (AT(10), Input::Datagram { from: address(9), bytes: vec![7; 40] }),
+            (AT(10), Input::Datagram { from: address(9), asked: None, bytes: vec![7; 40] }),
             (AT(20), Input::Resolved(0, address(3))),
             (AT(30), opening(2)),
-            (AT(40), Input::Datagram { from: address(3), bytes: vec![7; 40] }),
+            (AT(40), Input::Datagram { from: address(3), asked: None, bytes: vec![7; 40] }),
             (AT(5_000), Input::Resumed(Span::from_secs(60))),
             (AT(9_000), opening(3)),
             (AT(9_500), Input::DrainUntil(AT(20_000))),
@@ -332,7 +332,7 @@ mod tests {
                         (is_silent[from], carried) = (false, carried + 1);
                         let from = address(from as u8 + 1);
                         let to = usize::from(from == address(1));
-                        ends[to].handle_input(Input::Datagram { from, bytes }, AT(1));
+                        ends[to].handle_input(Input::Datagram { from, asked: None, bytes }, AT(1));
                     }
                 }
             }

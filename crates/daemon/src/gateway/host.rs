@@ -118,7 +118,8 @@ impl GatewayHost {
     fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         if let Some(socket) = &mut self.parts.socket {
             socket.receive(|datagram| {
-                inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
+                let (from, asked) = (datagram.from, datagram.to);
+                inputs.push(Input::Datagram { from, asked, bytes: datagram.bytes.to_vec() });
             })?;
         }
         Ok(())
@@ -420,9 +421,9 @@ impl MachineHost<Ends> for GatewayHost {
 
     fn carry_out(&mut self, output: Output, now: Instant) -> Result<(), Error> {
         match output {
-            Output::Transmit { to, bytes } => {
+            Output::Transmit { to, source, bytes } => {
                 if let Some(socket) = &mut self.parts.socket {
-                    socket.send(to, None, &bytes);
+                    socket.send(to, source, &bytes);
                 }
             }
             Output::Proxy(output) => self.carry_out_proxy(output, now)?,

@@ -85,7 +85,8 @@ impl TunnelHost {
     /// Reads datagrams of the network.
     fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         self.parts.socket.receive(|datagram| {
-            inputs.push(Input::Datagram { from: datagram.from, bytes: datagram.bytes.to_vec() });
+            let (from, asked) = (datagram.from, datagram.to);
+            inputs.push(Input::Datagram { from, asked, bytes: datagram.bytes.to_vec() });
         })?;
         Ok(())
     }
@@ -284,7 +285,7 @@ impl MachineHost<Peers> for TunnelHost {
     fn carry_out(&mut self, output: Output, _now: Instant) -> Result<(), Error> {
         let name = |peer: usize| self.config.peer[peer].name.as_str();
         match output {
-            Output::Transmit { to, bytes } => self.parts.socket.send(to, None, &bytes),
+            Output::Transmit { to, source, bytes } => self.parts.socket.send(to, source, &bytes),
             Output::Deliver(packet) => {
                 if self.parts.device.send(packet.as_bytes()).is_err() {
                     self.device_failures += 1;

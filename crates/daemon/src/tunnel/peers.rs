@@ -34,8 +34,8 @@ pub(super) type PeerTunnel = Tunnel<PeerAssociation>;
 pub(super) enum Input {
     /// A packet of this host.
     Packet(IpPacket),
-    /// A datagram from the network.
-    Datagram { from: SocketAddr, bytes: Vec<u8> },
+    /// A datagram from the network, for this address of this host.
+    Datagram { from: SocketAddr, asked: Option<IpAddr>, bytes: Vec<u8> },
     /// The host was suspended for this time.
     Resumed(Span),
     /// This end has started or has another address: a peer whose address is known learns at once where this host is.
@@ -47,8 +47,8 @@ pub(super) enum Input {
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// A datagram for the network.
-    Transmit { to: SocketAddr, bytes: Vec<u8> },
+    /// A datagram for the network, from this address of this host or from that which the kernel chooses.
+    Transmit { to: SocketAddr, source: Option<IpAddr>, bytes: Vec<u8> },
     /// A packet for this host.
     Deliver(IpPacket),
     /// A packet that goes no further.
@@ -263,7 +263,7 @@ impl Peers {
                 self.drain_sessions(now);
             }
             Carrier::Plain(_) => {
-                self.outputs.push_back(Output::Transmit { to: path.to, bytes: payload });
+                self.outputs.push_back(Output::Transmit { to: path.to, source: None, bytes: payload });
             }
         }
     }
@@ -344,7 +344,7 @@ impl Peers {
                 self.drain_sessions(now);
             }
             Carrier::Plain(endpoints) => match endpoints[peer] {
-                Some(to) => self.outputs.push_back(Output::Transmit { to, bytes: payload }),
+                Some(to) => self.outputs.push_back(Output::Transmit { to, source: None, bytes: payload }),
                 None => self.unroutable += 1,
             },
         }
@@ -354,7 +354,7 @@ impl Peers {
     fn drain_sessions(&mut self, now: Instant) {
         while let Some(output) = self.carrier.sessions().and_then(Sessions::poll_output) {
             self.outputs.push_back(match output {
-                session::Output::Transmit { to, bytes, .. } => Output::Transmit { to, bytes },
+                session::Output::Transmit { to, source, bytes, .. } => Output::Transmit { to, source, bytes },
                 session::Output::Connected(peer) => Output::Connected(peer),
                 session::Output::Unanswered(peer, count) => Output::Unanswered(peer, count),
                 session::Output::Moved(peer, to) => Output::Moved(peer, to),
@@ -427,10 +427,10 @@ impl Machine for Peers {
             (Input::Packet(packet), _) => self.send(packet, now),
             // It is not given to the sessions either, whose answers to a handshake go to where it came from.
             (Input::Datagram { .. }, _) if is_inside => self.strange_datagrams += 1,
-            (Input::Datagram { from, bytes }, Carrier::Sealed(sessions)) => {
-                sessions.handle_input(session::Input::Datagram { from, bytes }, now);
+            (Input::Datagram { from, asked, bytes }, Carrier::Sealed(sessions)) => {
+                sessions.handle_input(session::Input::Datagram { from, asked, bytes }, now);
             }
-            (Input::Datagram { from, bytes }, Carrier::Plain(_)) => self.receive_plain(from, &bytes, now),
+            (Input::Datagram { from, bytes, .. }, Carrier::Plain(_)) => self.receive_plain(from, &bytes, now),
             (Input::Resumed(suspended), carrier) => carrier.resume(suspended, now),
             (Input::Here, Carrier::Sealed(sessions)) => {
                 for peer in 0..self.peers.len() {

@@ -102,3 +102,15 @@ fn what_cannot_be_reached_is_counted_and_ends_nothing() {
     sender.flush();
     assert_eq!(receive(&mut receiver, 1), [b"still here"]);
 }
+
+/// An address that this host has lost is no source: the kernel chooses another one.
+#[test]
+fn a_source_that_is_gone_is_replaced() {
+    let (mut sender, mut receiver, to) = pair();
+    for from in [Some("192.0.2.77".parse().unwrap()), Some("127.0.0.1".parse().unwrap()), None] {
+        sender.send(to, from, b"datagram");
+        sender.flush();
+    }
+    assert_eq!(receive(&mut receiver, 3), vec![b"datagram".to_vec(); 3]);
+    assert_eq!((sender.counts().sent, sender.counts().send_failures), (3, 0));
+}

@@ -37,7 +37,7 @@ mod window;
 pub mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airwatt_base::{Instant, Machine, Span, Timeout, TimerKind as _, timer_kinds};
 
@@ -136,6 +136,8 @@ pub enum Input {
     Datagram {
         /// Its sender.
         from: SocketAddr,
+        /// The address of this host to which it was sent, if that is known.
+        asked: Option<IpAddr>,
         /// Its payload.
         bytes: Vec<u8>,
     },
@@ -161,6 +163,9 @@ pub enum Output {
         peer: Option<PeerId>,
         /// Its destination.
         to: SocketAddr,
+        /// The address of this host from which it leaves: that which a peer without a configured address has asked, since a translator (NAT)
+        /// or a firewall before the peer expects the answer from there. `None` leaves it to the kernel.
+        source: Option<IpAddr>,
         /// Its payload.
         bytes: Vec<u8>,
     },
@@ -209,6 +214,8 @@ pub struct Sessions {
     /// Indices that this end has given out, and the peers that they are for.
     indices: BTreeMap<u32, PeerId>,
     strangers: StrangerCounts,
+    /// The address of this host to which the datagram was sent that is being handled.
+    asked: Option<IpAddr>,
     outputs: VecDeque<Output>,
 }
 
@@ -232,6 +239,7 @@ impl Sessions {
             peers: Vec::new(),
             indices: BTreeMap::new(),
             strangers: StrangerCounts::default(),
+            asked: None,
             outputs: VecDeque::new(),
         }
     }
@@ -280,6 +288,7 @@ impl Sessions {
         // Without a configured one, [`Self::set_peers`] has to find it as it was configured.
         peer.config.endpoint = peer.config.endpoint.and(Some(endpoint));
         peer.endpoint = Some(endpoint);
+        peer.source = None;
     }
 
     /// What was counted of strangers.
@@ -323,7 +332,7 @@ impl Sessions {
         if expects_answer && !peer.timers.is_running(Reason::Silence) {
             peer.timers.set(Reason::Silence, now + SILENCE_AFTER);
         }
-        self.outputs.push_back(Output::Transmit { peer: Some(id), to, bytes });
+        self.outputs.push_back(Output::Transmit { peer: Some(id), to, source: peer.source, bytes });
     }
 
     // Handshakes.
@@ -364,7 +373,7 @@ impl Sessions {
         let wait = (0..tries).fold(RETRY_FIRST, |wait, _| wait.saturating_mul(2).min(RETRY_LONGEST));
         let jitter = (u64::from(self.random.draw_u32()) * (wait.as_nanos() / 4)) >> 32;
         peer.timers.set(Reason::Retry, now + wait + Span::from_nanos(jitter));
-        self.outputs.push_back(Output::Transmit { peer: Some(id), to, bytes });
+        self.outputs.push_back(Output::Transmit { peer: Some(id), to, source: peer.source, bytes });
     }
 
     /// Forgets the handshake that this end has begun.
@@ -445,7 +454,7 @@ impl Sessions {
         if !peer.timers.is_running(Reason::Erase) {
             peer.timers.set(Reason::Erase, now + ERASE_AFTER);
         }
-        self.outputs.push_back(Output::Transmit { peer: Some(id), to: from, bytes });
+        self.outputs.push_back(Output::Transmit { peer: Some(id), to: from, source: self.asked, bytes });
         true
     }
 
@@ -521,6 +530,8 @@ impl Sessions {
         let peer = &mut self.peers[id];
         peer.timers.stop(Reason::Silence);
         peer.unanswered = 0;
+        // Where this host has called the peer, its own address is that of the route, which may change.
+        peer.source = self.asked.filter(|_| peer.config.endpoint.is_none());
         if peer.endpoint != Some(from) {
             peer.counts.moves += u64::from(peer.endpoint.is_some());
             peer.endpoint = Some(from);
@@ -562,7 +573,7 @@ impl Sessions {
             && let Some(bytes) = self.guard.reply(bytes, sender, from, now, &mut self.random)
         {
             self.strangers.cookies += 1;
-            self.outputs.push_back(Output::Transmit { peer: None, to: from, bytes });
+            self.outputs.push_back(Output::Transmit { peer: None, to: from, source: self.asked, bytes });
         }
         admission
     }
@@ -669,7 +680,11 @@ impl Machine for Sessions {
 
     fn handle_input(&mut self, input: Input, now: Instant) {
         match input {
-            Input::Datagram { from, bytes } => self.receive(from, bytes, now),
+            Input::Datagram { from, asked, bytes } => {
+                self.asked = asked;
+                self.receive(from, bytes, now);
+                self.asked = None;
+            }
             Input::Send { peer, payload, expects_answer } => {
                 self.send(peer, Staged { payload, expects_answer }, now);
             }

@@ -1,7 +1,7 @@
 //! What is known of one peer: its sessions, the handshake under way, payloads that wait for it, and its timers.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airwatt_base::{Instant, TimerTable};
 
@@ -67,6 +67,8 @@ pub(super) struct Peer {
     pub(super) cookie_key: [u8; 32],
     /// Where its last authenticated datagram came from, or what was configured.
     pub(super) endpoint: Option<SocketAddr>,
+    /// The address of this host to which that datagram was sent, if no address of the peer is configured.
+    pub(super) source: Option<IpAddr>,
     pub(super) current: Option<Session>,
     pub(super) previous: Option<Session>,
     pub(super) next: Option<Session>,
@@ -94,6 +96,7 @@ impl Peer {
             mac1_key,
             cookie_key,
             endpoint: config.endpoint,
+            source: None,
             config,
             current: None,
             previous: None,

@@ -160,7 +160,7 @@ impl World {
             {
                 let (_, to_server, bytes) = self.on_the_way.remove(index);
                 let from = if to_server { self.client_address } else { address(2) };
-                self.put(to_server, Input::Datagram { from, bytes });
+                self.put(to_server, Input::Datagram { from, asked: None, bytes });
             }
             self.client.handle_timeout(self.now);
             self.server.handle_timeout(self.now);
@@ -284,9 +284,46 @@ fn a_peer_moves_with_its_authenticated_datagrams_and_not_with_repetitions() {
     world.reply(2);
     world.pass(MS * 10);
     assert_eq!(world.at_client.last().unwrap().1, 2);
-    world.put(true, Input::Datagram { from: address(66), bytes: last });
+    world.put(true, Input::Datagram { from: address(66), asked: None, bytes: last });
     assert_eq!(world.server.peer(0).endpoint, Some(address(77)));
     assert_eq!(world.server.peer(0).counts.replayed, 1);
+}
+
+/// A host with several addresses answers from the one that was asked, by an authenticated datagram, where the peer's is not configured.
+#[test]
+fn who_is_asked_answers_from_the_address_that_was_asked() {
+    let own = |last: u8| Some(IpAddr::from([203, 0, 113, last]));
+    let (mut client, mut server) = (client(1), server(2));
+    let sent = |end: &mut Sessions| {
+        let mut outputs = std::iter::from_fn(|| end.poll_output());
+        let Some(Output::Transmit { source, bytes, .. }) =
+            outputs.find(|output| matches!(output, Output::Transmit { .. }))
+        else {
+            panic!("nothing was sent")
+        };
+        (source, bytes)
+    };
+    let take = |end: &mut Sessions, asked, bytes: &[u8]| {
+        end.handle_input(Input::Datagram { from: address(1), asked, bytes: bytes.to_vec() }, at(1));
+    };
+    client.handle_input(payload(1), at(1));
+    let (source, initiation) = sent(&mut client);
+    assert_eq!(source, None, "the kernel knows the route");
+    take(&mut server, own(5), &initiation);
+    let (source, response) = sent(&mut server);
+    assert_eq!(source, own(5));
+    client.handle_input(Input::Datagram { from: address(2), asked: own(9), bytes: response }, at(1));
+    let (source, first) = sent(&mut client);
+    assert_eq!(source, None, "the peer's address is configured");
+    take(&mut server, own(6), &first);
+    // Neither a repetition nor a forgery says where to answer.
+    let mut forged = first.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    take(&mut server, own(7), &first);
+    take(&mut server, own(8), &forged);
+    while server.poll_output().is_some() {}
+    server.handle_input(payload(2), at(1));
+    assert_eq!(sent(&mut server).0, own(6));
 }
 
 /// A receiver that has restarted has no timestamps, and so no means to tell a recorded initiation from a new one.
@@ -301,7 +338,7 @@ fn recorded_initiations_after_a_restart_move_nobody() {
     let mut server = server(99);
     server.set_endpoint(0, address(1));
     for bytes in recorded {
-        server.handle_input(Input::Datagram { from: address(66), bytes }, world.now);
+        server.handle_input(Input::Datagram { from: address(66), asked: None, bytes }, world.now);
         let outputs: Vec<Output> = std::iter::from_fn(|| server.poll_output()).collect();
         assert!(
             matches!(&outputs[..], [Output::Transmit { to, bytes, .. }] if *to == address(66) && bytes[0] == RESPONSE),
@@ -411,7 +448,7 @@ fn a_listed_key_and_the_shared_key_are_both_needed() {
     stranger.handle_input(payload(1), world.now);
     let Some(Output::Transmit { bytes, .. }) = stranger.poll_output() else { panic!("no initiation") };
     let before = format!("{:?}", (&world.server.peers, &world.server.indices, &world.server.random));
-    world.server.handle_input(Input::Datagram { from: address(50), bytes }, world.now);
+    world.server.handle_input(Input::Datagram { from: address(50), asked: None, bytes }, world.now);
     assert_eq!(world.server.poll_output(), None);
     assert_eq!(format!("{:?}", (&world.server.peers, &world.server.indices, &world.server.random)), before);
 }
@@ -459,7 +496,7 @@ fn strange(count: u32) {
         let from = ([198, 51, 100, pick[5]], 99).into();
         // Some repeat a genuine initiation: few enough a second that none is worth a cookie.
         world.now += Span::from_micros(100);
-        world.server.handle_input(Input::Datagram { from, bytes }, world.now);
+        world.server.handle_input(Input::Datagram { from, asked: None, bytes }, world.now);
         assert_eq!(world.server.poll_output(), None, "number {number}");
     }
     assert_eq!(state(&world.server), before);
@@ -504,7 +541,8 @@ fn a_client_connects_during_a_flood() {
     let Some(Output::Transmit { bytes, .. }) = stranger.poll_output() else { panic!("no initiation") };
     let flood = |world: &mut World| {
         for last in 0..200 {
-            let datagram = Input::Datagram { from: ([203, 0, 113, last], 9).into(), bytes: bytes.clone() };
+            let datagram =
+                Input::Datagram { from: ([203, 0, 113, last], 9).into(), asked: None, bytes: bytes.clone() };
             world.server.handle_input(datagram, world.now);
         }
         world.collect();
@@ -533,7 +571,9 @@ fn sessions_keep_the_contract_of_machines() {
         .sent
         .iter()
         .filter(|(_, to_server, _)| *to_server)
-        .map(|(at, _, bytes)| (*at + MS * 10, Input::Datagram { from: address(1), bytes: bytes.clone() }))
+        .map(|(at, _, bytes)| {
+            (*at + MS * 10, Input::Datagram { from: address(1), asked: None, bytes: bytes.clone() })
+        })
         .collect();
     let outputs = check_machine(|| server(8), &inputs, Instant::from_secs(3_600));
     let delivered = outputs.iter().filter(|(_, output)| matches!(output, Output::Deliver { .. })).count();

@@ -44,7 +44,7 @@ fn it_keeps_the_contract_and_each_peers_packets_apart() {
     let out = check_machine(make, &inputs, Instant::from_millis(1_000));
     assert_eq!(out.len(), 30);
     for (_, output) in out {
-        let Output::Transmit { to, bytes } = output else { panic!("{output:?}") };
+        let Output::Transmit { to, bytes, .. } = output else { panic!("{output:?}") };
         let (_, mut packets) = wire::parse(&bytes).unwrap();
         let packet = IpPacket::parse(packets.next().unwrap().to_vec()).unwrap();
         assert_eq!(packet.flow().destination, IpAddr::from([10, 0, packet.as_bytes()[3] - 40, 1]));
@@ -85,7 +85,7 @@ fn what_tunnels_hold_is_sent_when_they_end() {
     peers.handle_input(Input::Ending, Instant::ZERO);
     let sent: Vec<_> = std::iter::from_fn(|| peers.poll_output())
         .map(|output| match output {
-            Output::Transmit { to, bytes } => (to, wire::parse(&bytes).unwrap().1.count()),
+            Output::Transmit { to, bytes, .. } => (to, wire::parse(&bytes).unwrap().1.count()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -143,7 +143,7 @@ impl World {
             for (here, machine) in &mut self.machines {
                 while let Some(output) = machine.poll_output() {
                     match output {
-                        Output::Transmit { to, bytes } => on_the_way.push_back((*here, to, bytes)),
+                        Output::Transmit { to, bytes, .. } => on_the_way.push_back((*here, to, bytes)),
                         Output::Deliver(packet) => self.delivered.push((*here, packet)),
                         _ => {}
                     }
@@ -151,7 +151,7 @@ impl World {
             }
             let Some((from, to, bytes)) = on_the_way.pop_front() else { return };
             if let Some((_, machine)) = self.machines.iter_mut().find(|(here, _)| *here == to) {
-                machine.handle_input(Input::Datagram { from, bytes }, self.now);
+                machine.handle_input(Input::Datagram { from, asked: None, bytes }, self.now);
             }
         }
     }
@@ -227,7 +227,7 @@ fn a_repeated_datagram_is_no_strangers() {
     client.handle_input(Input::Ending, now);
     let Some(Output::Transmit { bytes, .. }) = client.poll_output() else { panic!("nothing was sent") };
     for _ in 0..3 {
-        world.put(9, Input::Datagram { from: address(1), bytes: bytes.clone() });
+        world.put(9, Input::Datagram { from: address(1), asked: None, bytes: bytes.clone() });
     }
     let concentrator = &world.machines[2].1;
     assert_eq!(concentrator.carrier.session(0).unwrap().counts.replayed, 2);
@@ -243,9 +243,12 @@ fn strangers_have_no_effect() {
         header: wire::TunnelHeader { number: 0, ends_burst: true },
         packets: vec![packet([10, 0, 1, 1], [10, 9, 9, 9], 40)],
     };
-    world.put(9, Input::Datagram { from: address(1), bytes: plain.encode() });
+    world.put(9, Input::Datagram { from: address(1), asked: None, bytes: plain.encode() });
     for length in 0..200_u8 {
-        world.put(9, Input::Datagram { from: address(1), bytes: vec![length % 5; usize::from(length)] });
+        world.put(
+            9,
+            Input::Datagram { from: address(1), asked: None, bytes: vec![length % 5; usize::from(length)] },
+        );
     }
     assert_eq!(world.machines[2].1.counts().strange_datagrams, 201);
     assert_eq!(world.delivered.len(), 1);
@@ -259,7 +262,8 @@ fn in_plain_form_a_public_address_is_a_stranger() {
         header: wire::TunnelHeader { number: 0, ends_burst: true },
         packets: vec![packet([10, 0, 1, 1], [10, 9, 9, 9], 40)],
     };
-    let from = |octets: [u8; 4]| Input::Datagram { from: (octets, 9).into(), bytes: datagram.encode() };
+    let from =
+        |octets: [u8; 4]| Input::Datagram { from: (octets, 9).into(), asked: None, bytes: datagram.encode() };
     machine.handle_input(from([203, 0, 113, 1]), Instant::ZERO);
     assert_eq!((machine.poll_output(), machine.counts().strange_datagrams), (None, 1));
     machine.handle_input(from([10, 98, 0, 1]), Instant::ZERO);
@@ -327,7 +331,7 @@ fn a_peer_does_not_move_into_the_tunnel() {
             sent.filter_map(|out| if let Output::Transmit { bytes, .. } = out { Some(bytes) } else { None });
         let bytes = bytes.last().unwrap();
         let concentrator = &mut world.machines[2].1;
-        concentrator.handle_input(Input::Datagram { from: (ip, 4_646).into(), bytes }, now);
+        concentrator.handle_input(Input::Datagram { from: (ip, 4_646).into(), asked: None, bytes }, now);
         assert_eq!(concentrator.poll_output(), None, "{ip}");
         assert_eq!(concentrator.carrier.endpoint(0), endpoint);
         assert_eq!(concentrator.counts().strange_datagrams, count);
