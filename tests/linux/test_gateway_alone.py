@@ -46,6 +46,49 @@ def test_connections_of_an_unchanged_mobile_are_split(lab):
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
 
 
+SERVE_AND_END = """
+import socket
+server = socket.create_server(("", 5002), family=socket.AF_INET6, dualstack_ipv6=True)
+print("ready", flush=True)
+while True:
+    here, _ = server.accept()
+    here.recv(100)
+    here.sendall(bytes(50_000))
+    here.close()
+"""
+FROM_ONE_PORT = """
+import socket, sys, time
+for _ in range(4):
+    here = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    here.settimeout(5)
+    here.bind(("", 40_000))
+    begin = time.monotonic()
+    here.connect((sys.argv[1], 5002))
+    took = time.monotonic() - begin
+    here.sendall(b"please")
+    length = 0
+    while got := here.recv(65_536):
+        length += len(got)
+    here.close()
+    print(length, took < 0.9)
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("address", [SERVER, SERVER_V6])
+def test_a_port_is_used_again_while_the_kernel_has_the_end_of_its_last_connection(lab, address):
+    """The server ends first, so that the base station waits at the mobile's side (TIME-WAIT)."""
+    lab.up("base")
+    server = lab.start("server", sys.executable, "-c", SERVE_AND_END, stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
+    said = lab.run("mobile", sys.executable, "-c", FROM_ONE_PORT, address).stdout.splitlines()
+    # The first SYN of IPv6 may be lost as the device comes up.
+    assert (said[0].split()[0], said[1:]) == ("50000", ["50000 True"] * 3)
+    status = lab.status("base")
+    assert (status["connections_relayed"], status["connections_passed"]) == (4, 0), status
+
+
 def test_connections_beyond_the_descriptors_of_a_process_are_plain_tcp(lab):
     lab.up("base", descriptors=128 + 2 * 20)
     lab.serve()

@@ -227,6 +227,45 @@ def test_what_is_wrong_is_said_before_anything_changes(pair):
     assert (absent.returncode, absent.stderr) == (1, "airwattd: no tunnel runs on nothing0\n")
 
 
+def test_a_firewall_that_drops_what_is_passed_on_is_named(pair):
+    """What a client sends to a network beyond the concentrator would be lost in silence."""
+    drops = "type filter hook forward priority 0; policy drop; ct state established,related accept;"
+    pair.run("ap", "nft", f"table inet fw {{ chain pass {{ {drops} }}; }}")
+
+    def said(end: str) -> str:
+        return call(*pair.inside(end, DAEMON, "tunnel", "up", pair.file(end), "--check")).stderr
+
+    text = said("ap")
+    hint = text.split("hint: nft ")[1].splitlines()[0]
+    assert "inet fw pass drops what its rules do not accept" in text, text
+    assert hint == f"insert rule inet fw pass iifname {pair.interfaces['ap']} accept"
+    pair.run("ap", "nft", hint)
+    assert "drops what" not in said("ap")
+    # A client passes nothing on.
+    pair.run("client", "nft", f"table inet fw {{ chain pass {{ {drops} }}; }}")
+    assert "drops what" not in said("client")
+
+
+def test_packets_for_which_the_device_has_no_room_are_counted(pair):
+    """A daemon that is stopped reads nothing, and the queue of the device holds some hundred packets."""
+    pair.up("ap")
+    client = pair.up("client")
+    assert pair.ping()
+    assert pair.show("client")["device_dropped"] == 0
+    client.send_signal(signal.SIGSTOP)
+    flood = """
+import socket, sys
+s = socket.socket(type=socket.SOCK_DGRAM)
+for _ in range(3000):
+    s.sendto(b"x", (sys.argv[1], 9))
+"""
+    pair.run("client", sys.executable, "-c", flood, INNER["ap"])
+    client.send_signal(signal.SIGCONT)
+    counted = pair.show("client")["device_dropped"]
+    (link,) = json.loads(pair.run("client", "ip", "-s", "-j", "link", "show", pair.interfaces["client"]))
+    assert 0 < counted == link["stats64"]["tx"]["dropped"]
+
+
 def test_keys_are_those_of_wireguard():
     for private, public in KEYS.values():
         shown = subprocess.run([DAEMON, "pubkey"], input=private + "\n", capture_output=True, text=True, check=True)
@@ -377,9 +416,7 @@ def test_a_client_that_moves_keeps_its_session(pair):
     assert client["moves"] == 1
 
 
-@pytest.mark.parametrize(
-    ("listen", "asked"), [("0.0.0.0", "10.98.0.3"), ("[::]", "10.98.0.3"), ("[::]", "fd98::3")]
-)
+@pytest.mark.parametrize(("listen", "asked"), [("0.0.0.0", "10.98.0.3"), ("[::]", "10.98.0.3"), ("[::]", "fd98::3")])
 def test_who_is_asked_answers_from_the_address_that_was_asked(pair, listen, asked):
     """A translator or a firewall before the client would let no answer of another address pass."""
     for end, address in (("client", "fd98::2"), ("ap", "fd98::1"), ("ap", asked)):

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab import DAEMON, await_true, missing
+from lab import DAEMON, await_true, call, missing
 
 import test_tunnel
 from debian_kernel import passes_there
@@ -40,6 +40,11 @@ def test_two_daemons(pair, association, plain):
     # Ethernet's 1,500 less IP 20, UDP 8, SCTP 12, chunk headers 16, 16 and 8, and what encryption adds.
     assert client["mtu_bytes"] == 1_500 - 80 - (0 if plain else 32)
     assert client["peers"][0]["packets_sent"] > 200
+    # What nobody counts is no zero.
+    printed = call(DAEMON, "tunnel", "show", pair.interfaces["client"], "--metrics").stdout.splitlines()
+    assert not any(line.startswith("airwatt_tunnel_datagrams_lost_total{") for line in printed)
+    (repeated,) = [line for line in printed if line.startswith("airwatt_tunnel_datagrams_repeated_total{")]
+    assert int(repeated.split()[-1]) == client["peers"][0]["datagrams_repeated"]
     await_true(lambda: pair.is_silent_for(0.7), 20)
 
 

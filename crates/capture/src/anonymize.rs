@@ -24,12 +24,11 @@ use crate::error::AnalyzeError;
 use crate::file::{Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
 use crate::power_save::GCR_CONCEALMENT;
+use crate::stations::is_private;
 
 mod fields;
+mod network;
 
-/// LLC of a SNAP header: DSAP and SSAP 0xaa, control 3 (RFC 1042); and the OUIs with which an Ethernet type follows.
-const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
-const ETHERNET_OUIS: [[u8; 3]; 2] = [[0, 0, 0], [0, 0, 0xf8]];
 /// Set in the fourth byte of an encrypted body that begins with a packet number (802.11-2020 12.5.3.2); WEP does not set it.
 const EXTENDED_IV: u8 = 1 << 5;
 const FCS_BYTES: usize = 4;
@@ -93,6 +92,8 @@ struct Masks {
 struct Copy<'a> {
     from: &'a [u8],
     to: Vec<u8>,
+    /// Tags and tunnels around the present place.
+    depth: u8,
 }
 
 impl Copy<'_> {
@@ -126,11 +127,11 @@ impl Copy<'_> {
 
 impl Masks {
     fn packet(&mut self, link: u32, original: u32, data: &[u8]) -> Vec<u8> {
-        let mut copy = Copy { from: data, to: vec![0; data.len()] };
+        let mut copy = Copy { from: data, to: vec![0; data.len()], depth: 0 };
         let is_whole = data.len() as u64 >= u64::from(original);
         // A header that is cut short ends what is copied.
         let _ = match LinkType::from_number(link) {
-            Some(LinkType::Ethernet) => self.ethernet(&mut copy),
+            Some(LinkType::Ethernet) => self.ethernet(&mut copy, 0),
             Some(LinkType::RawIp) => self.network(&mut copy, None, 0),
             Some(LinkType::Loopback) => {
                 copy.keep(0..4);
@@ -149,96 +150,6 @@ impl Masks {
             None => None,
         };
         copy.to
-    }
-
-    fn ethernet(&mut self, copy: &mut Copy<'_>) -> Option<()> {
-        self.macs(copy, &[0, 6])?;
-        let mut at = 12;
-        // VLAN tags: the type stays, the identifier goes.
-        while matches!(copy.be16(at)?, 0x8100 | 0x88a8) {
-            copy.keep(at..at + 2);
-            at += 4;
-        }
-        copy.keep(at..at + 2);
-        self.network(copy, copy.be16(at), at + 2)
-    }
-
-    /// A cooked capture: the sender's address with its length before it, and the protocol.
-    fn cooked(&mut self, copy: &mut Copy<'_>, address: usize, protocol: usize, body: usize) -> Option<()> {
-        self.macs(copy, &[address])?;
-        copy.keep(protocol..protocol + 2);
-        self.network(copy, copy.be16(protocol), body)
-    }
-
-    /// What an Ethernet type says that it is; `None` for IP by its version.
-    fn network(&mut self, copy: &mut Copy<'_>, kind: Option<u16>, at: usize) -> Option<()> {
-        match kind {
-            Some(0x0800) => self.ipv4(copy, at),
-            Some(0x86dd) => self.ipv6(copy, at),
-            Some(0x0806) => self.arp(copy, at),
-            // EAPOL: version, type and length.
-            Some(0x888e) => {
-                copy.keep(at..at + 4);
-                Some(())
-            }
-            None => match copy.byte(at)? >> 4 {
-                4 => self.ipv4(copy, at),
-                6 => self.ipv6(copy, at),
-                _ => None,
-            },
-            Some(_) => None,
-        }
-    }
-
-    fn ipv4(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
-        let header = usize::from(copy.byte(at)? & 15) * 4;
-        if copy.byte(at)? >> 4 != 4 || header < 20 {
-            return None;
-        }
-        // Without the identification.
-        copy.keep(at..at + 4);
-        copy.keep(at + 6..at + 10);
-        for place in [at + 12, at + 16] {
-            let masked = self.v4(Ipv4Addr::from(copy.array::<4>(place)?));
-            copy.put(place, &masked.octets());
-        }
-        if let Some(bytes) = copy.to.get(at..at + header) {
-            let sum = internet_checksum(bytes);
-            copy.put(at + 10, &sum.to_be_bytes());
-        }
-        let is_later_fragment = copy.be16(at + 6)? & 0x1fff != 0;
-        if is_later_fragment { None } else { transport(copy, copy.byte(at + 9)?, at + header) }
-    }
-
-    fn ipv6(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
-        if copy.byte(at)? >> 4 != 6 {
-            return None;
-        }
-        // Version and traffic class without the flow label; length, next header, hop limit.
-        copy.keep(at..at + 1);
-        copy.put(at + 1, &[copy.byte(at + 1)? & 0xf0]);
-        copy.keep(at + 4..at + 8);
-        for place in [at + 8, at + 24] {
-            let masked = self.v6(Ipv6Addr::from(copy.array::<16>(place)?));
-            copy.put(place, &masked.octets());
-        }
-        let (mut next, mut at) = (copy.byte(at + 6)?, at + 40);
-        // Hop-by-hop options, routing, destination options.
-        while matches!(next, 0 | 43 | 60) {
-            copy.keep(at..at + 2);
-            (next, at) = (copy.byte(at)?, at + (usize::from(copy.byte(at + 1)?) + 1) * 8);
-        }
-        transport(copy, next, at)
-    }
-
-    fn arp(&mut self, copy: &mut Copy<'_>, at: usize) -> Option<()> {
-        copy.keep(at..at + 8);
-        for (mac, ip) in [(at + 8, at + 14), (at + 18, at + 24)] {
-            self.macs(copy, &[mac])?;
-            let masked = self.v4(Ipv4Addr::from(copy.array::<4>(ip)?));
-            copy.put(ip, &masked.octets());
-        }
-        Some(())
     }
 
     fn radiotap(&mut self, copy: &mut Copy<'_>) -> Option<()> {
@@ -262,6 +173,7 @@ impl Masks {
         Some(())
     }
 
+    /// A frame of 802.11 up to `end`.
     fn frame(&mut self, copy: &mut Copy<'_>, at: usize, end: usize, is_padded: bool) -> Option<()> {
         let control = FrameControl::from_bits(copy.le16(at)?).ok()?;
         // Frame control, and the duration or the association identifier.
@@ -323,7 +235,8 @@ impl Masks {
         if !control.kind.has_payload() || copy.byte(at + 22)? & 15 != 0 {
             return Some(());
         }
-        if !qos.amsdu() {
+        // An analysis reads no aggregates in tunnels, whose work would be that of all below all others.
+        if !qos.amsdu() || copy.depth > 0 {
             return self.logical_link(copy, body, end);
         }
         while body + 14 <= end {
@@ -334,16 +247,6 @@ impl Masks {
             body += (14 + length).next_multiple_of(4);
         }
         Some(())
-    }
-
-    /// LLC and SNAP, and what follows by its Ethernet type. A body that begins otherwise has no header that is known.
-    fn logical_link(&mut self, copy: &mut Copy<'_>, at: usize, end: usize) -> Option<()> {
-        if at + 8 > end || copy.array(at)? != SNAP {
-            return None;
-        }
-        copy.keep(at..at + 8);
-        let has_type = ETHERNET_OUIS.contains(&copy.array(at + 3)?);
-        if has_type { self.network(copy, copy.be16(at + 6), at + 8) } else { None }
     }
 
     fn management(&mut self, copy: &mut Copy<'_>, kind: FrameKind, body: usize, end: usize) -> Option<()> {
@@ -421,7 +324,7 @@ impl Masks {
         if address.is_multicast() {
             // A site's or a source's, also with the site's prefix inside (RFC 6034) or its number (RFC 3180).
             Ipv4Addr::new(239, a, b, c)
-        } else if address.is_private() || address.is_link_local() {
+        } else if is_private(address.into()) {
             Ipv4Addr::new(10, a, b, c)
         } else {
             Ipv4Addr::new(11, a, b, c)
@@ -472,56 +375,4 @@ fn elements(copy: &mut Copy<'_>, mut at: usize, end: usize) {
 fn number<A: Ord>(known: &mut BTreeMap<A, u32>, address: A) -> u32 {
     let next = known.len() as u32 + 1;
     *known.entry(address).or_insert(next)
-}
-
-/// Ports, lengths, flags, sequence numbers; `None` for a protocol of which nothing stays.
-fn transport(copy: &mut Copy<'_>, protocol: u8, at: usize) -> Option<()> {
-    match protocol {
-        6 => {
-            copy.keep(at..at + 16);
-            let end = at + usize::from(copy.byte(at + 12)? >> 4) * 4;
-            let mut option = at + 20;
-            while option < end {
-                match copy.byte(option)? {
-                    0 => return Some(()),
-                    1 => {
-                        copy.keep(option..option + 1);
-                        option += 1;
-                    }
-                    kind => {
-                        let length = usize::from(copy.byte(option + 1)?).max(2);
-                        // The segment size, the window's scale, SACK: of others, and of other lengths, kind and length.
-                        let is_kept = matches!((kind, length), (2, 4) | (3, 3) | (5, 10 | 18 | 26 | 34));
-                        copy.keep(option..(option + if is_kept { length } else { 2 }).min(end));
-                        option += length;
-                    }
-                }
-            }
-            Some(())
-        }
-        17 => {
-            copy.keep(at..at + 6);
-            Some(())
-        }
-        // Type and code of ICMP, the type of IGMP.
-        1 | 2 | 58 => {
-            copy.keep(at..at + 2);
-            Some(())
-        }
-        132 => {
-            copy.keep(at..at + 4);
-            Some(())
-        }
-        _ => None,
-    }
-}
-
-/// The sum of RFC 1071 over a header whose field for it is zero.
-fn internet_checksum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
-    let mut sum = words.fold(0_u32, |sum, word| sum.wrapping_add(word));
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }

@@ -24,20 +24,20 @@ use crate::packet::{
 };
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
-const DEPTH_LIMIT: u8 = 8;
+pub(crate) const DEPTH_LIMIT: u8 = 8;
 
 /// Ethernet types (IEEE 802 numbers).
-const TYPE_IPV4: u16 = 0x0800;
-const TYPE_IPV6: u16 = 0x86dd;
-const TYPE_PPPOE_SESSION: u16 = 0x8864;
-const TYPE_TRANSPARENT_ETHERNET: u16 = 0x6558;
+pub(crate) const TYPE_IPV4: u16 = 0x0800;
+pub(crate) const TYPE_IPV6: u16 = 0x86dd;
+pub(crate) const TYPE_PPPOE_SESSION: u16 = 0x8864;
+pub(crate) const TYPE_TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Aruba's access points tunnel 802.11 frames to their controller under these GRE protocol numbers.
-const TYPES_ARUBA: std::ops::RangeInclusive<u16> = 0x8200..=0x83ff;
+pub(crate) const TYPES_ARUBA: std::ops::RangeInclusive<u16> = 0x8200..=0x83ff;
 
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
-const PROTOCOL_GRE: u8 = 47;
+pub(crate) const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP6: u8 = 58;
 
 /// Radio profiles that a capture may have.
@@ -665,19 +665,21 @@ fn ip(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
     Some(Ip { source, destination, bytes, transport })
 }
 
+/// How long the header of GRE is, and what follows. `None` for other versions than 0.
+pub(crate) fn gre(data: &[u8]) -> Option<(usize, u16)> {
+    let (header, _) = data.split_first_chunk::<4>()?;
+    let flag = |bit: u8| usize::from(header[0] & bit != 0) * 4;
+    // Checksum (or the obsolete routing), key and sequence number take four bytes each.
+    let length = 4 + flag(0x80 | 0x40) + flag(0x20) + flag(0x10);
+    (header[1] & 7 == 0).then_some((length, u16::from_be_bytes([header[2], header[3]])))
+}
+
 /// GRE (RFC 2784, RFC 2890) with IP, Ethernet or an access point's 802.11 frames inside.
 fn tunnelled(data: &[u8], length: u32, depth: u8) -> Option<Ip> {
-    let (header, _) = data.split_first_chunk::<4>()?;
-    let version = header[1] & 7;
-    let flag = |bit: u8| usize::from(header[0] & bit != 0) * 4;
-    if version != 0 || depth > DEPTH_LIMIT {
-        return None;
-    }
-    // Checksum (or the obsolete routing), key and sequence number take four bytes each.
-    let skip = 4 + flag(0x80 | 0x40) + flag(0x20) + flag(0x10);
+    let (skip, kind) = gre(data).filter(|_| depth <= DEPTH_LIMIT)?;
     let rest = data.get(skip..)?;
     let length = length.saturating_sub(skip as u32);
-    match u16::from_be_bytes([header[2], header[3]]) {
+    match kind {
         TYPE_TRANSPARENT_ETHERNET => ethernet(rest, length, depth + 1).ip,
         kind if TYPES_ARUBA.contains(&kind) => {
             let frame = Frame::decode(rest).ok()?;

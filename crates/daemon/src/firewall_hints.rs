@@ -36,6 +36,17 @@ pub(crate) fn warn_of_dropping(
     }
 }
 
+/// Says which chains may keep packets from passing between a device and other interfaces.
+pub(crate) fn warn_of_passing(interface: &str, ipv6: bool) {
+    let known = Known {
+        bytes: vec![[interface.as_bytes(), &[0]].concat()],
+        words: vec![format!("-i {interface} "), format!("-o {interface} ")],
+    };
+    let lost = format!("none names {interface}, whose packets go on to other hosts");
+    let accepts = [format!("iifname {interface} accept"), format!("-i {interface} -j ACCEPT")];
+    warn_of_dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts);
+}
+
 /// Says which chains may keep from the UDP socket at `listen` the datagrams of ends that begin.
 pub(crate) fn warn_of_port(listen: Option<SocketAddr>) {
     let Some(listen) = listen else { return };

@@ -7,10 +7,14 @@ use crate::netlink::{self, NetlinkRequest, address_bytes, address_of, attribute}
 
 // linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/if.h.
 const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+const IFLA_STATS64: u16 = 23;
+/// The place of `tx_dropped` in `struct rtnl_link_stats64`, in numbers of 8 bytes.
+const TX_DROPPED: usize = 7;
 const IFF_UP: u32 = 1;
 /// IFA_F_NODAD: an IPv6 address of a tunnel needs no detection of duplicates, which would delay it.
 const IFA_F_NODAD: u8 = 2;
@@ -33,6 +37,19 @@ fn header(index: u32) -> Vec<u8> {
     let mut body = vec![0; IFINFOMSG];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     body
+}
+
+/// Packets that an interface had to send and dropped, as those that its queue has no room for. `None` if the kernel does not say.
+pub fn dropped(index: u32) -> Option<u64> {
+    let links = netlink::NetlinkSocket::open().ok()?.dump(RTM_GETLINK, &header(index), RTM_NEWLINK).ok()?;
+    let of_link = |body: &Vec<u8>| {
+        let (header, rest) = body.split_first_chunk::<IFINFOMSG>()?;
+        let is_meant = header[4..8] == index.to_ne_bytes();
+        let attributes = attribute::parse(rest);
+        let (_, counts) = attributes.iter().find(|(kind, _)| is_meant && *kind == IFLA_STATS64)?;
+        Some(u64::from_ne_bytes(*counts.get(8 * TX_DROPPED..)?.first_chunk()?))
+    };
+    links.iter().find_map(of_link)
 }
 
 /// Returns the addresses of this thread's network namespace: interface, address and length of the prefix.

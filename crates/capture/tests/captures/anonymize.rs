@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use airwatt_capture::report::describe;
-use airwatt_capture::{Capture, anonymize};
+use airwatt_capture::stations::is_private;
+use airwatt_capture::{Capture, CapturedPacket, Ip, TransportHeader, anonymize};
 use airwatt_dot11::MacAddress;
 use proptest::prelude::*;
 
@@ -50,6 +51,41 @@ fn findings_are_those_of_the_original() {
         compared += said(&original).len();
     }
     assert!(compared > 30, "{compared}");
+}
+
+/// What an analysis reads of a packet beside its addresses, of which it says whether a translator may hide them, and whether they are one.
+type Read = (Option<(u32, TransportHeader, [bool; 2], bool)>, Option<[bool; 2]>, u32);
+
+fn read(capture: &Capture) -> Vec<Read> {
+    let of_ip = |ip: Ip| {
+        let hidden = [ip.source, ip.destination].map(is_private);
+        (ip.bytes, ip.transport, hidden, ip.source == ip.destination)
+    };
+    let of_packet = |packet: &CapturedPacket| {
+        let groups = packet.macs.map(|(source, destination)| [source.is_group(), destination.is_group()]);
+        (packet.ip.map(of_ip), groups, packet.wire_bytes)
+    };
+    capture.packets.iter().map(of_packet).collect()
+}
+
+/// Also of packets in tags, in tunnels, and of any kind that the fuzzing of captures has found.
+#[test]
+fn what_is_read_is_that_of_the_original() {
+    let mut compared = 0;
+    for folder in ["../captures", "../captures/findings", "../fuzz/corpus/pcap", "../fuzz/corpus/pcapng"] {
+        for entry in fs::read_dir(captures().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(bytes) = fs::read(&path) else { continue };
+            let Ok(original) = Capture::read("x", &bytes[..]) else { continue };
+            let masked = Capture::read("x", &anonymous(&path)[..]).unwrap();
+            assert_eq!(masked.packets.len(), original.packets.len(), "{}", path.display());
+            for (place, (one, other)) in read(&masked).iter().zip(read(&original)).enumerate() {
+                assert_eq!(*one, other, "{}, packet {}", path.display(), place + 1);
+                compared += usize::from(other.0.is_some());
+            }
+        }
+    }
+    assert!(compared > 1_000, "{compared}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use airwatt_linux::nftables::{FourTuple, NftablesTable};
 use airwatt_linux::{Error, sock_diag, transparent};
 use airwatt_proto::e2tcp::{Addresses, Endpoint};
 use airwatt_proto::gateway::{ConnectFailure, ConnectionId};
+use tracing::debug;
 
 use super::local::Frames;
 
@@ -377,6 +378,7 @@ impl Sockets {
         if let Some(flow) = self.flows.remove(&id) {
             self.pending.remove(&flow);
             self.leaving.add(flow, now);
+            forget_ended(flow);
         }
     }
 
@@ -403,8 +405,18 @@ impl Sockets {
         if over.is_empty() {
             return;
         }
+        over.iter().copied().for_each(forget_ended);
         // One that is not there any more is what was asked for.
         let _ = self.table.remove(&over);
+    }
+}
+
+/// Has the kernel forget the connection of a flow if it has ended in both directions. The next SYN with its addresses, which is to be forwarded
+/// to the device, would be dropped for it: before the kernel routes a segment it looks for a socket of this host, and it forwards none that
+/// has one. Kernels that cannot forget drop such SYNs for a minute, as docs/gateway.md says.
+fn forget_ended((from, to): FourTuple) {
+    if let Err(error) = sock_diag::forget_ended((to, from)) {
+        debug!(%error, "the kernel keeps a connection that has ended");
     }
 }
 

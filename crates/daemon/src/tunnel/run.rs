@@ -24,7 +24,7 @@ use super::own_address::OwnAddress;
 use super::peers::{Input, Peer, Peers};
 use super::{KIND, Up, instance};
 use crate::failure::Failure;
-use crate::firewall_hints::warn_of_port;
+use crate::firewall_hints::{warn_of_passing, warn_of_port};
 use crate::host;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
@@ -54,6 +54,9 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         output::print(&commands(&config)?);
     }
     warn_of_port(config.sessions().listen);
+    for ipv6 in [false, true].into_iter().filter(|ipv6| forwards(&config, *ipv6)) {
+        warn_of_passing(&config.interface, ipv6);
+    }
     if options.foreground.dry_run || options.foreground.check {
         options.foreground.in_order(&options.file);
         return Ok(());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use airwatt_base::Instant;
 use airwatt_linux::metrics::Page;
-use airwatt_linux::udp;
+use airwatt_linux::{interface, link, udp};
 use airwatt_proto::tunnel::AssociationKind;
 use serde::Serialize;
 
@@ -36,6 +36,8 @@ pub(super) struct Document {
     #[serde(flatten)]
     counts: Counts,
     device_failures: u64,
+    /// Packets of this host for which the queue of the device had no room. `None` if the kernel does not say.
+    device_dropped: Option<u64>,
     socket: SocketRow,
     /// Timeouts served, by reason.
     wakeups: BTreeMap<&'static str, u64>,
@@ -132,6 +134,7 @@ pub(super) fn document(host: HostState<'_>, machine: &Peers, now: Instant) -> Do
         peers: peers.collect(),
         counts: machine.counts(),
         device_failures: host.device_failures,
+        device_dropped: interface::index(&host.config.interface).and_then(link::dropped),
         socket: SocketRow {
             received: socket.received,
             receive_calls: socket.receive_calls,
@@ -193,22 +196,27 @@ impl PeerRow {
 }
 
 /// Counters of each peer for Prometheus: name, meaning, value.
-type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> u64);
-const OF_PEERS: [OfPeer; 9] = [
-    ("airwatt_tunnel_packets_sent_total", "Inner packets sent.", |peer| peer.packets_sent),
-    ("airwatt_tunnel_bytes_sent_total", "Bytes of inner packets sent.", |peer| peer.bytes_sent),
-    ("airwatt_tunnel_packets_delivered_total", "Inner packets received.", |peer| peer.packets_delivered),
-    ("airwatt_tunnel_datagrams_lost_total", "Datagrams of the peer that were lost.", |peer| {
-        peer.datagrams_lost.unwrap_or_default()
+type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> Option<u64>);
+const OF_PEERS: [OfPeer; 10] = [
+    ("airwatt_tunnel_packets_sent_total", "Inner packets sent.", |peer| Some(peer.packets_sent)),
+    ("airwatt_tunnel_bytes_sent_total", "Bytes of inner packets sent.", |peer| Some(peer.bytes_sent)),
+    ("airwatt_tunnel_packets_delivered_total", "Inner packets received.", |peer| {
+        Some(peer.packets_delivered)
     }),
-    ("airwatt_tunnel_triggers_total", "Empty datagrams sent as triggers.", |peer| peer.triggers),
-    ("airwatt_tunnel_dropped_total", "Inner packets dropped.", |peer| peer.dropped),
+    ("airwatt_tunnel_datagrams_lost_total", "Datagrams of the peer that were lost; not with SCTP.", |peer| {
+        peer.datagrams_lost
+    }),
+    ("airwatt_tunnel_datagrams_repeated_total", "Datagrams that SCTP sent again.", |peer| {
+        peer.datagrams_repeated
+    }),
+    ("airwatt_tunnel_triggers_total", "Empty datagrams sent as triggers.", |peer| Some(peer.triggers)),
+    ("airwatt_tunnel_dropped_total", "Inner packets dropped.", |peer| Some(peer.dropped)),
     ("airwatt_tunnel_replayed_total", "Datagrams that had come before, and were refused.", |peer| {
-        peer.replayed
+        Some(peer.replayed)
     }),
-    ("airwatt_tunnel_moves_total", "Changes of the peer's address.", |peer| peer.moves),
+    ("airwatt_tunnel_moves_total", "Changes of the peer's address.", |peer| Some(peer.moves)),
     ("airwatt_tunnel_refused_sources_total", "Packets with a source that is not allowed.", |peer| {
-        peer.refused_sources
+        Some(peer.refused_sources)
     }),
 ];
 /// Whether each peer is there.
@@ -227,13 +235,21 @@ const STRANGE: (&str, &str) = (
     "airwatt_tunnel_strange_datagrams_total",
     "Datagrams without an effect: forged, damaged, or not from a peer.",
 );
+const DEVICE_DROPPED: (&str, &str) = (
+    "airwatt_tunnel_device_dropped_total",
+    "Packets of this host for which the queue of the device had no room.",
+);
 const WAKEUPS: (&str, &str) = ("airwatt_tunnel_wakeups_total", "Timeouts served.");
 
 /// The metrics with their meanings, for the manual page.
 pub(super) fn metric_names() -> Vec<(String, &'static str)> {
     let of_peers = OF_PEERS.iter().map(|(name, help, _)| (*name, *help));
     let gauges = GAUGES_OF_PEERS.iter().map(|(name, help, _)| (*name, *help));
-    of_peers.chain(gauges).chain([STRANGE, WAKEUPS]).map(|(name, help)| (name.to_owned(), help)).collect()
+    of_peers
+        .chain(gauges)
+        .chain([STRANGE, DEVICE_DROPPED, WAKEUPS])
+        .map(|(name, help)| (name.to_owned(), help))
+        .collect()
 }
 
 /// The same for Prometheus.
@@ -242,12 +258,15 @@ pub(super) fn metrics(document: &Document) -> Page {
     let interface = document.interface.as_str();
     let labels = peer_labels(interface, document.peers.iter().map(|peer| peer.name.as_str()));
     for (name, help, value) in OF_PEERS {
-        let values = labels.iter().zip(&document.peers).map(|(labels, peer)| (&labels[..], value(peer)));
-        page.counter(name, help, values);
+        let values = labels.iter().zip(&document.peers);
+        page.counter(name, help, values.filter_map(|(labels, peer)| Some((&labels[..], value(peer)?))));
     }
     add_gauges(&mut page, &labels, &document.peers, &GAUGES_OF_PEERS);
+    let label = [("interface", interface)];
     let strange = document.counts.strange_datagrams;
-    page.counter(STRANGE.0, STRANGE.1, [(&[("interface", interface)][..], strange)]);
+    page.counter(STRANGE.0, STRANGE.1, [(&label[..], strange)]);
+    let dropped = document.device_dropped.map(|count| (&label[..], count));
+    page.counter(DEVICE_DROPPED.0, DEVICE_DROPPED.1, dropped);
     let reasons: Vec<[(&str, &str); 2]> =
         document.wakeups.keys().map(|reason| [("interface", interface), ("reason", *reason)]).collect();
     page.counter(
@@ -280,6 +299,11 @@ fn text_of(document: &serde_json::Value) -> String {
     if let Some(count) = document["socket"]["send_failures"].as_u64().filter(|count| *count > 0) {
         lines.push(format!(
             "  not taken by the kernel: {count} datagrams of those that count as sent\n    (too long for the interface, no route, or a full buffer)"
+        ));
+    }
+    if let Some(count) = document["device_dropped"].as_u64().filter(|count| *count > 0) {
+        lines.push(format!(
+            "  dropped before the tunnel: {count} packets, for which the queue of the device had no room"
         ));
     }
     if !document["fwmark"].is_null() {
