@@ -238,6 +238,7 @@ def test_a_firewall_that_drops_what_is_passed_on_is_named(pair):
     text = said("ap")
     hint = text.split("hint: nft ")[1].splitlines()[0]
     assert "inet fw pass drops what its rules do not accept" in text, text
+    assert "the hints above are about this host" in text
     assert hint == f"insert rule inet fw pass iifname {pair.interfaces['ap']} accept"
     pair.run("ap", "nft", hint)
     assert "drops what" not in said("ap")

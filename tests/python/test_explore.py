@@ -128,6 +128,8 @@ def test_a_malformed_request_gets_400(served, capfd):
     for request in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\x00\xff" * 9 + b"\r\n\r\n"):
         answer = raw(served, request)
         assert answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 ")), (request, answer)
+    # Not one of HTTP/0.9, without a status.
+    assert raw(served, b"GET /a HTTP/0.9\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 403 ")
     assert get(served, "")[0].status == 200
     assert capfd.readouterr().err == ""
 

@@ -25,7 +25,7 @@ pub const SMALL_MEMORY_BYTES: u64 = 150_000_000;
 pub const SMALL_EVENTS: u64 = 30_000_000;
 
 /// Memory for the time lines of a small capture, so that it takes less than 200 MB together with the libraries that draw and write them, 110 MB.
-pub const SMALL_TRACE_BYTES: u64 = 64_000_000;
+pub const SMALL_TRACE_BYTES: u64 = 48_000_000;
 
 /// Decompressed bytes for each byte of the file, at most.
 pub(crate) const EXPANSION_LIMIT: u64 = 200;

@@ -21,10 +21,14 @@ pub(crate) struct Foreground {
 }
 
 impl Foreground {
-    /// Says that the configuration was checked, if that was asked for.
-    pub(crate) fn in_order(&self, file: &Path) {
+    /// Says that the configuration was checked, if that was asked for. `hints` is how many were given about this host.
+    pub(crate) fn in_order(&self, file: &Path, hints: usize) {
         if self.check {
-            output::progress(&format!("{}: nothing is wrong with this configuration", file.display()));
+            let found = match hints {
+                0 => "nothing is wrong with this configuration",
+                _ => "nothing is wrong with this configuration itself: the hints above are about this host",
+            };
+            output::progress(&format!("{}: {found}", file.display()));
         }
     }
 }

@@ -150,13 +150,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: _HttpServer
     protocol_version = "HTTP/1.1"
-    # What no request line says is taken for HTTP/0.9 otherwise, whose answers have no status.
+    # What no request line says, or says so itself, is taken for HTTP/0.9 otherwise, whose answers have no status.
     default_request_version = "HTTP/1.0"
     server_version, sys_version = "airwatt", ""
     timeout = _IDLE_S
 
     def do_GET(self) -> None:
         """Answers a request."""
+        if self.request_version == "HTTP/0.9":
+            self.request_version = self.default_request_version
         try:
             parts = urlsplit(self.path)
             query = parse_qsl(parts.query, keep_blank_values=True)

@@ -347,23 +347,27 @@ pub(super) fn changes(config: &Config) -> Result<Vec<Change>, Failure> {
     Ok(changes)
 }
 
-/// Says that this host forwards nothing, if it has to: segments of connections that are not relayed would end here.
-pub(super) fn warn_of_forwarding(config: &Config) {
+/// Says that this host forwards nothing, if it has to: segments of connections that are not relayed would end here. Returns how often.
+pub(super) fn warn_of_forwarding(config: &Config) -> usize {
     if !config.is_base() {
-        return;
+        return 0;
     }
+    let mut hints = 0;
     for (ipv6, name) in [(false, "net.ipv4.ip_forward"), (true, "net.ipv6.conf.all.forwarding")] {
         let value = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
         if config.versions().contains(&ipv6) && value.is_ok_and(|value| value.trim() == "0") {
             output::error(&format!(
                 "{name} is 0: this base station does not forward what it does not relay; hint: sysctl -w {name}=1"
             ));
+            hints += 1;
         }
     }
+    hints
 }
 
-/// Says which chains of a firewall may keep connections from this gateway, if rules of theirs do not accept them.
-pub(super) fn warn_of_firewall(config: &Config) {
+/// Says which chains of a firewall may keep connections from this gateway, if rules of theirs do not accept them. Returns how many.
+pub(super) fn warn_of_firewall(config: &Config) -> usize {
+    let mut hints = 0;
     let [opening, relayed, _] = marks(config.fwmark);
     let interface = &config.interface;
     let marked = |mark: u32| vec![[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
@@ -388,13 +392,20 @@ pub(super) fn warn_of_firewall(config: &Config) {
                 "SYNs {whose}{also} are forwarded into {interface}: those that it drops go on as plain TCP, the first ones late, and `status` does not \
                  count them"
             );
-            warn_of_dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts);
+            hints += warn_of_dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts);
         }
         let accepts = [format!("meta mark {relayed} accept"), format!("-m mark --mark {relayed} -j ACCEPT")];
         // A rule for SYNs on their way to the device says nothing of segments for this host.
         let known = Known { bytes: marked(relayed), words: vec![format!("--mark {relayed:#x}")] };
-        warn_of_dropping(FilterHook::Input, ipv6, &known, "relayed connections end at this host", &accepts);
+        hints += warn_of_dropping(
+            FilterHook::Input,
+            ipv6,
+            &known,
+            "relayed connections end at this host",
+            &accepts,
+        );
     }
+    hints
 }
 
 /// Settings of the device, with which they end. Openings that come back from it have addresses of this host as their source, or

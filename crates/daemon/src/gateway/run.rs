@@ -61,9 +61,8 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         output::print(&rules::commands(&config)?);
     }
     if options.foreground.dry_run || options.foreground.check {
-        rules::warn_of_forwarding(&config);
-        warn_of_firewall(&config);
-        options.foreground.in_order(&options.file);
+        let hints = rules::warn_of_forwarding(&config) + warn_of_firewall(&config);
+        options.foreground.in_order(&options.file, hints);
         return Ok(());
     }
     config.resolve()?;
@@ -86,10 +85,9 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     done
 }
 
-/// Says which chains of a firewall may keep datagrams of mobiles, or connections, from this gateway.
-fn warn_of_firewall(config: &Config) {
-    warn_of_port(config.sessions().listen);
-    rules::warn_of_firewall(config);
+/// Says which chains of a firewall may keep datagrams of mobiles, or connections, from this gateway. Returns how many.
+fn warn_of_firewall(config: &Config) -> usize {
+    warn_of_port(config.sessions().listen) + rules::warn_of_firewall(config)
 }
 
 /// Sets everything up and relays until a signal ends it.

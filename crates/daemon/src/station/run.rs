@@ -36,7 +36,7 @@ pub(super) fn run(options: &Run) -> Result<(), Failure> {
     }
     let config = Config::of_command(options.file.as_deref(), &options.interface)?;
     if let Some(file) = &options.file {
-        options.foreground.in_order(file);
+        options.foreground.in_order(file, 0);
     }
     if options.foreground.check && !options.foreground.dry_run {
         return Ok(());

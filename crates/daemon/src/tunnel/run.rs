@@ -53,12 +53,11 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     if options.foreground.dry_run {
         output::print(&commands(&config)?);
     }
-    warn_of_port(config.sessions().listen);
-    for ipv6 in [false, true].into_iter().filter(|ipv6| forwards(&config, *ipv6)) {
-        warn_of_passing(&config.interface, ipv6);
-    }
+    let forwarded = [false, true].into_iter().filter(|ipv6| forwards(&config, *ipv6));
+    let hints = warn_of_port(config.sessions().listen)
+        + forwarded.map(|ipv6| warn_of_passing(&config.interface, ipv6)).sum::<usize>();
     if options.foreground.dry_run || options.foreground.check {
-        options.foreground.in_order(&options.file);
+        options.foreground.in_order(&options.file, hints);
         return Ok(());
     }
     config.resolve()?;
