@@ -15,6 +15,7 @@ from findings import (
     ACTION,
     ASSOCIATION_REQUEST,
     ASSOCIATION_RESPONSE,
+    BEACONS,
     CTS,
     EVERYBODY,
     INTERVAL_MS,
@@ -117,6 +118,31 @@ def tim_never_set(air: Air, case: str) -> None:
         for _ in range(2):
             air.beacon()
         managed(air, air.beacon(bit=True) + 3)
+        air.end(empty=True)
+        return
+    if case == "new":
+        # After its association the station is in active mode, in which More Data says nothing to it.
+        air.beacon()
+        associated(air, 5, 10)
+        air.down(50, more=True)
+        air.null(60, sleeps=True)
+        for _ in range(4):
+            air.beacon()
+        fetched(air, air.beacon(bit=True) + 3)
+        air.end()
+        return
+    if case == "gap":
+        # Beacons have a counter of their own, and management has no number that was missed but for one, as later frames of it show.
+        air.counter, air.number[BEACONS] = BEACONS, 500
+        air.beacon()
+        associated(air, 5, 10)
+        air.null(60, sleeps=True)
+        polled(air, air.beacon(bit=True) + 3, 1, tid=0, more=True)
+        air.next(ACCESS_POINT)
+        for _ in range(2):
+            air.beacon()
+        polled(air, air.beacon(bit=True) + 3, 2, tid=0)
+        act(air, air.beacon() + 40)
         air.end(empty=True)
         return
     air.begin()
@@ -305,9 +331,17 @@ def ps_poll_unanswered(air: Air, case: str) -> None:
         (ignored_poll if case in IGNORED else two_identifiers)(air, case)
         return
     air.begin()
+    if case == "acted":
+        # The monitor misses that the station enters power save again; an action frame answers it.
+        air.null(INTERVAL_MS * 2 + 50, sleeps=False)
+        air.null(INTERVAL_MS * 2 + 60, sleeps=True, missed=True)
     at_ms = air.beacon(bit=True) + 3
     air.poll(at_ms)
-    wait(air, case, at_ms + 0.4)
+    if case == "acted":
+        act(air, at_ms + 3)
+        air.beacon(bit=True)
+    else:
+        wait(air, case, at_ms + 0.4)
     fetched(air, air.beacon(bit=True) + 3)
     air.end()
 
@@ -541,6 +575,8 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "managed",
             "another",
             "counters",
+            "gap",
+            "new",
             "alone",
             "woken",
             *FLICKERS,
@@ -549,7 +585,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
     "sent-to-sleeping-station": (sent_to_sleeper, ("managed", "reserved")),
     "tim-stuck": (tim_stuck, ("aged",)),
     "more-data-then-nothing": (more_data_then_nothing, ("reserved", "called", "guilty-qos", "gap")),
-    "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called", *IGNORED, *SHARED)),
+    "ps-poll-unanswered": (ps_poll_unanswered, ("reserved", "called", "acted", *IGNORED, *SHARED)),
     "late-delivery": (
         late_delivery,
         (

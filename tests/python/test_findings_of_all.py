@@ -62,6 +62,29 @@ def test_all_stations_have_the_verdicts_of_each(path, tmp_path):
             assert _verdicts(document) == _verdicts(alone), document["station"]
 
 
+def _many(kind, count, folder):
+    """The innocent capture as that of so many stations, one after the other, and the guilty one as of the last of them."""
+    many = folder / f"{count}.pcap"
+    with many.open("wb") as out:
+        out.write((SHIPPED / f"{kind}-guilty.pcap").read_bytes()[:24])
+        for number in range(count):
+            address = STATION[:4] + (256 + number).to_bytes(2, "big")
+            name = "guilty" if number == count - 1 else "innocent"
+            for at_us, packet in _records(SHIPPED / f"{kind}-{name}.pcap"):
+                seconds, micros = divmod(at_us, 1_000_000)
+                head = struct.pack("<IIII", seconds + 60 * number, micros, len(packet), len(packet))
+                out.write(head + packet.replace(STATION, address))
+    return many
+
+
+def test_no_station_is_left_out_in_silence(airwatt, tmp_path):
+    asked = ("--station", "all", "--policy", "active", "--fail-if", "findings.sent-to-sleeping-station.count > 0")
+    found = airwatt("analyze", _many("sent-to-sleeping-station", 40, tmp_path), *asked)
+    assert (found.status, "1 more were not" in found.err) == (3, False), found.err
+    many = airwatt("analyze", _many("sent-to-sleeping-station", 101, tmp_path), *asked, "--strict")
+    assert (many.status, "1 more were not analysed" in many.err) == (1, True), many.err
+
+
 def test_each_access_point_has_a_lane_of_beacons(tmp_path):
     from airwatt.plots import analyze, sleepers
 

@@ -126,7 +126,7 @@ fn open_trace(path: &Path) -> Result<File, AnalyzeError> {
 }
 
 /// Stations that are analysed if all are asked for.
-const MOST_STATIONS: usize = 20;
+const MOST_STATIONS: usize = 100;
 
 /// What the stations of a command have used of its limits, which hold for all of them together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,7 +142,7 @@ struct Spent {
 }
 
 /// As [`analyze_then`], one analysis for each of `stations`, which are addresses, or `all` alone for every station of the
-/// capture, up to 20 with most bytes. The tables of the capture are in the first one's time line alone. The limits are those of all
+/// capture, up to 100 with most bytes: a note says how many are left out. The tables of the capture are in the first one's time line alone. The limits are those of all
 /// together: stations for whose replays no events are left have no policies, and a note says so.
 ///
 /// # Errors
@@ -161,11 +161,13 @@ pub fn analyze_stations(
     let (options, capture) = open(path, question, opened, watch)?;
     // What the stations did is the same whichever is asked about, and reads all frames.
     let seen = power_save::observe(&capture);
-    let names: Vec<String> = if is_all {
-        all_stations(&capture, &seen).iter().take(MOST_STATIONS).map(Station::to_string).collect()
+    let mut names: Vec<String> = if is_all {
+        all_stations(&capture, &seen).iter().map(Station::to_string).collect()
     } else {
         stations.to_vec()
     };
+    let left_out = if is_all { names.len().saturating_sub(MOST_STATIONS) } else { 0 };
+    names.truncate(names.len() - left_out);
     let mut spent = Spent::default();
     if names.is_empty() {
         // What access points did is there without any.
@@ -194,6 +196,12 @@ pub fn analyze_stations(
             }
             done => done?,
         };
+        if left_out > 0 {
+            analysis.capture.notes.push(format!(
+                "`--station all` takes the {MOST_STATIONS} stations with most bytes: {left_out} more were not analysed; hint: name them by their \
+                 addresses"
+            ));
+        }
         if let Some(line) = &mut analysis.timeline {
             if index > 0 {
                 line.keep_own();

@@ -138,7 +138,8 @@ def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
     """
     first = documents[0]
     capture = first["capture"]
-    lost = [note for note in capture["notes"] if "dropped as it was captured" in note]
+    missing = ("dropped as it was captured", "were not analysed")
+    lost = [note for note in capture["notes"] if any(text in note for text in missing)]
     found = [f"{capture['file']}: {note}" for note in (*cuts(capture), *lost)]
     others = [each for each in first["candidates"] if each["kind"] == "mac" and each["address"] != first["station"]]
     if not named and first["station"] is not None and first["air"] is not None and others:

@@ -153,6 +153,9 @@ struct OpenCases {
     unkept: Vec<Unkept>,
 }
 
+/// Why More Data of a frame may announce nothing.
+const MAY_BE_AWAKE: &str = "no frame before shows that the station was in power save, and to one in active mode More Data says nothing";
+
 /// The state of a station at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StationState {
@@ -288,6 +291,11 @@ impl StationState {
 
     pub(super) fn is_asleep(&self) -> bool {
         self.modes.is_asleep() == Some(true)
+    }
+
+    /// Whether nothing shows that it is in power save, as a PS-Poll without an answer so far does: after an association it is in active mode.
+    fn may_be_awake(&self) -> bool {
+        self.modes.is_asleep() != Some(true) && self.polls.request.is_none()
     }
 
     /// Whether its last frame that shows its mode says that it is in active mode.
@@ -578,6 +586,10 @@ impl StationState {
                 // A beacon right after it was composed before it.
                 let (counter, at_once) = (delivery.counter, delivery.at_once);
                 self.promised = promises.then(|| Promise::new(mark, counter, mark.0 + IN_FLIGHT, at_once));
+                let may_be_awake = self.may_be_awake();
+                if let Some(promise) = self.promised.as_mut().filter(|_| may_be_awake) {
+                    promise.doubt.get_or_insert(MAY_BE_AWAKE);
+                }
                 self.beacons_from = Some(mark);
             }
         }

@@ -143,8 +143,9 @@ fn a_damaged_frame_decides_nothing() {
     }
 }
 
-/// An acknowledgement alone tells of each frame that was missed, which nothing tells without it.
-const TOLD_BY_A_FRAME: [&str; 1] = ["tim-stuck-acknowledged"];
+/// An acknowledgement alone tells of each frame that was missed, or two frames of management of one between them, which nothing tells without
+/// these.
+const TOLD_BY_A_FRAME: [&str; 2] = ["tim-stuck-acknowledged", "tim-never-set-gap"];
 
 /// Whichever single frame the monitor missed, it accuses of nothing that the whole capture does not show.
 #[test]
@@ -163,9 +164,9 @@ fn a_missed_frame_accuses_nobody() {
     assert!(mutants > 2_000, "{mutants}");
 }
 
-/// Up to its end this capture lacks any frame of the traffic identifier of which one was missed; the verdict says that it assumes that there is
-/// none.
-const ASSUMES: [&str; 1] = ["tim-never-set-later"];
+/// Up to its end, or before its begin, this capture lacks any frame of the traffic identifier, or of management, of which one was missed; the
+/// verdict says that it assumes that there is none.
+const ASSUMES: [&str; 2] = ["tim-never-set-later", "tim-never-set-gap"];
 
 /// Wherever the monitor began or ended, it accuses of nothing that the whole capture does not show: what it does not know, such as the
 /// association, makes no verdict harder.

@@ -7,8 +7,8 @@ use crate::power_save::sequence::Counter;
 use airwatt_base::Instant;
 
 /// What a verdict about QoS data assumes.
-pub(super) const NO_NULL: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
-                       missed of a traffic identifier of which the capture has no frame";
+pub(super) const NO_NULL: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and no \
+                       frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 
 impl StationState {
     /// Whether nothing but the frame was sent to the station since `since`: its counter is unbroken, and so are all others of the station, as
@@ -22,10 +22,13 @@ impl StationState {
     }
 
     /// What remains assumed where nothing but the frame is said to have been sent to the station: each traffic identifier of QoS data has
-    /// a counter of its own, and no number shows that all frames of one were missed.
+    /// a counter of its own, and so has management where beacons have theirs. No number shows that all frames of one were missed, or the first
+    /// or last ones.
     pub(super) fn assumption(&self) -> Option<&'static str> {
         let is_qos = self.counters.iter().any(|counter| matches!(counter, Counter::Qos(..)));
-        is_qos.then_some("none was missed of a traffic identifier of which the capture has no frame")
+        is_qos.then_some(
+            "no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show",
+        )
     }
 
     /// Whether the monitor missed nothing for the station since `since`: also no retransmission, which leaves no gap, of the last frame
@@ -35,10 +38,17 @@ impl StationState {
     }
 
     /// Whether no frame without a QoS counter was missed since `since`, such as one of management for the station. Where beacons have a counter
-    /// of their own those frames show it alone.
+    /// of their own those frames show it alone, also those that come later.
     pub(super) fn missed_no_management_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
         let plain = || delivery.cell?.sequences.unbroken_since(Counter::Plain(self.record.bssid?));
-        self.nothing_missed_since.or_else(plain).is_some_and(|unbroken| unbroken <= since)
+        let is_unbroken = self.nothing_missed_since.or_else(plain).is_some_and(|unbroken| unbroken <= since);
+        is_unbroken && !self.missed_management_since(delivery, since)
+    }
+
+    /// Whether a number of a frame without a QoS counter is missing, by those before and after: one of management may have been for the station.
+    pub(super) fn missed_management_since(&self, delivery: &Delivery<'_>, since: Instant) -> bool {
+        let all = |bssid| delivery.cell?.numbers.has_all_management(bssid, since, delivery.packet.at);
+        self.record.bssid.and_then(all) == Some(false)
     }
 
     /// A time, or that of the last frame before it.

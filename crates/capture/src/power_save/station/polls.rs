@@ -199,7 +199,8 @@ impl StationState {
             self.is_unheard |= acknowledged == Some(false);
         }
         self.fulfil(delivery, findings);
-        if self.is_awake() {
+        // Who asks by a PS-Poll is in power save, also if the frame that said so was missed.
+        if self.is_awake() && self.polls.request.is_none() && self.polls.unanswered.is_none() {
             return;
         }
         let mark = (packet.at, packet.number);

@@ -19,11 +19,11 @@ const NOT_DISCARDED: &str =
     "the access point did not discard the frame that it announced, and buffer this one later";
 /// The same for QoS data ([`StationState::assumption`]).
 const NOT_DISCARDED_NOR_MISSED: &str = "the access point did not discard the frame that it announced, and buffer this one later, and \
-                                        none was missed of a traffic identifier of which the capture has no frame";
+                                        no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 
 /// The same for a station that sends QoS Null frames, which have no number.
-const NOR_WOKEN: &str = "the access point did not discard the frame that it announced, and buffer this one later, none was missed of a traffic \
-                         identifier of which the capture has no frame, and no QoS Null frames with their acknowledgements were missed by which the \
+const NOR_WOKEN: &str = "the access point did not discard the frame that it announced, and buffer this one later, no frame was missed of \
+                         a traffic identifier, or of management, whose numbers the capture does not show, and no QoS Null frames with their acknowledgements were missed by which the \
                          station left power save for each of these beacons and entered it again";
 
 /// An access point that sets bits with nothing behind them may have done so there.
@@ -251,7 +251,9 @@ impl StationState {
         let beacons = bssid.and_then(|bssid| cell.beacons_unbroken_since(bssid));
         let is_plain = matches!(delivery.counter, Some(Counter::Plain(_)));
         self.is_next_since(delivery, since)
-            && (is_plain || beacons.is_some_and(|unbroken| unbroken <= since))
+            && (is_plain
+                || beacons.is_some_and(|unbroken| unbroken <= since)
+                    && !self.missed_management_since(delivery, since))
             && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
     }
 

@@ -18,12 +18,11 @@ use airwatt_dot11::MacAddress;
 /// What the verdict about a late request assumes: no monitor sees what the station received.
 const RECEIVED: &str = "it received that beacon";
 /// The same for QoS data ([`StationState::assumption`]).
-const RECEIVED_AND_NONE_MISSED: &str =
-    "it received that beacon, and none was missed of a traffic identifier of which the capture has no frame";
+const RECEIVED_AND_NONE_MISSED: &str = "it received that beacon, and no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 
 /// What a verdict assumes if the station asked again, and beacons announced a frame all the time.
-const NOT_EMPTIED: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and none was \
-                           missed of a traffic identifier of which the capture has no frame";
+const NOT_EMPTIED: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and no \
+                           frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 /// All access categories of the WMM element.
 const ALL_CATEGORIES: u8 = 0x0f;
 
