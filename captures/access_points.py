@@ -434,6 +434,16 @@ def late_delivery(air: Air, case: str) -> None:
         ignored_trigger(air, case)
         return
     air.begin()
+    if case == "slept":
+        # The station sleeps again before the access point has had time to send, and its next request is missed.
+        at_ms = air.beacon(bit=True) + 3
+        air.null(at_ms, sleeps=False)
+        air.null(at_ms + 12, sleeps=True)
+        for _ in range(3):
+            at_ms = air.beacon(bit=True)
+        air.down(at_ms + 5)
+        air.end()
+        return
     absence = absent(5, 61) if case == "absent" else b""
     for count in (2, 1):
         air.beacon(more=quiet(count, 60, 5) if case == "quiet" else absence)
@@ -600,6 +610,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "voice",
             "emptied",
             "answered",
+            "slept",
         ),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),

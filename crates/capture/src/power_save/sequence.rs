@@ -257,18 +257,15 @@ impl Numbers {
     }
 
     /// Whether the monitor missed no management frame of an access point, or of a station, between two times; `None` if no frames before and
-    /// after show that.
+    /// after show that, and none a gap that may lie there.
     pub(super) fn has_all_management(&self, mac: MacAddress, from: Instant, until: Instant) -> Option<bool> {
-        match self.plain(mac, from, until) {
-            Ok(_) => Some(true),
-            Err(true) => Some(false),
-            // A gap between frames that come after the beginning shows it as well.
-            Err(false) => {
-                let runs = self.runs.get(&Counter::Plain(mac)).map_or(&[][..], Vec::as_slice);
-                let later = &runs[runs.partition_point(|run| run.since <= from)..];
-                (later.len() > 1 && later[0].until < until).then_some(false)
-            }
+        if self.plain(mac, from, until).is_ok() {
+            return Some(true);
         }
+        let runs = self.runs.get(&Counter::Plain(mac)).map_or(&[][..], Vec::as_slice);
+        // What is missing was sent between the runs beside it.
+        let has_gap = runs.windows(2).any(|pair| pair[0].until < until && pair[1].since > from);
+        has_gap.then_some(false)
     }
 
     /// Whether the monitor missed no frame of a counter between two times.

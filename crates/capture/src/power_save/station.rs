@@ -524,6 +524,7 @@ impl StationState {
         let (at, mark, mac) = (packet.at, (packet.at, packet.number), self.record.mac);
         self.stretch.end((mac, &self.uplink), findings);
         let known = self.modes.is_asleep().is_some();
+        let woke = self.modes.since(false);
         self.modes.enter(asleep, mark);
         // A station in active mode has no service period and no PS-Poll open.
         self.end_polls(at, None, false);
@@ -536,6 +537,10 @@ impl StationState {
             // What it asked for by leaving power save is buffered again, and it waits no longer.
             if let Some(promise) = &mut self.promised {
                 promise.requested = None;
+            }
+            let requested = self.announced.as_mut().and_then(|announced| announced.requested.as_mut());
+            if let Some(request) = requested.filter(|request| Some(request.mark) == woke) {
+                request.is_unanswered = true;
             }
         } else {
             self.judge_sleep(findings);

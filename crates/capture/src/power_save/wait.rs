@@ -21,7 +21,8 @@ pub(super) struct Request {
     pub(super) received_us: Option<u64>,
     /// Whether the station opened another service period after it.
     pub(super) is_asked_again: bool,
-    /// Whether nothing had answered it when a later beacon announced a frame, which is another finding.
+    /// Whether nothing had answered it when a later beacon announced a frame, which is another finding, or when the station entered power save
+    /// again, which ends it.
     pub(super) is_unanswered: bool,
 }
 
