@@ -46,6 +46,23 @@ def test_connections_of_an_unchanged_mobile_are_split(lab):
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
 
 
+def test_rules_that_somebody_removes_are_made_again(lab):
+    """As a network manager does when it starts: without them each new connection would wait for an answer."""
+    lab.up("base")
+    lab.serve()
+    assert lab.echo(1_000) == "{'same': 1}\n"
+    rules = lab.run("base", "ip", "rule").stdout
+    own = [line.split(":")[0] for line in rules.splitlines() if "fwmark" in line]
+    assert len(own) == 2
+    for priority in own:
+        lab.run("base", "ip", "rule", "delete", "priority", priority)
+    await_true(lambda: lab.run("base", "ip", "rule").stdout == rules, 2)
+    assert lab.echo(1_000) == "{'same': 1}\n"
+    assert lab.status("base")["connections_relayed"] == 2
+    assert lab.end("base", signal.SIGTERM) == 0
+    assert lab.left_over("base") == []
+
+
 SERVE_AND_END = """
 import socket
 server = socket.create_server(("", 5002), family=socket.AF_INET6, dualstack_ipv6=True)

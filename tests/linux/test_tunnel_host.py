@@ -292,6 +292,33 @@ def test_all_destinations_go_through_the_tunnel_but_its_own_packets(pair, with_s
     call("ip", "netns", "exec", pair.names["client"], DAEMON, "tunnel", "down", pair.file("client"))
 
 
+@pytest.mark.parametrize("lost", ["rules", "interface"])
+def test_what_leads_packets_into_the_tunnel_is_made_again(pair, lost):
+    """A network manager that starts removes rules that it does not know; an interface goes down and up."""
+    pair.write("client", allowed='"0.0.0.0/0", "::/0"')
+    before = pair.run("client", "ip", "rule"), pair.run("client", "ip", "-6", "rule")
+    pair.up("ap")
+    process = pair.up("client")
+    pair.run("ap", "ip", "address", "add", "203.0.113.7/32", "dev", "lo")
+    assert pair.ping(target="203.0.113.7")
+    state = [("rule",), ("-6", "rule"), ("route", "show", "table", "4646"), ("-6", "route", "show", "table", "4646")]
+    made = [pair.run("client", "ip", *words) for words in state]
+    if lost == "rules":
+        for family in ("-4", "-6"):
+            for priority in (32_764, 32_765):
+                pair.run("client", "ip", family, "rule", "delete", "priority", priority)
+    else:
+        pair.run("client", "ip", "link", "set", pair.interfaces["client"], "down")
+        pair.run("client", "ip", "link", "set", pair.interfaces["client"], "up")
+    await_true(lambda: [pair.run("client", "ip", *words) for words in state] == made, 2)
+    assert pair.ping(target="203.0.113.7")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(5) == 0
+    said = process.stderr.read()
+    assert said.count("somebody has removed what leads packets here; made again") == (4 if lost == "rules" else 3), said
+    assert (pair.run("client", "ip", "rule"), pair.run("client", "ip", "-6", "rule")) == before
+
+
 def test_restore_says_what_it_found_and_where(pair):
     """In the wrong network namespace it says so, too: interfaces of two namespaces may have one name."""
     pair.write("ap")

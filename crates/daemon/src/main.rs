@@ -23,6 +23,7 @@ mod services;
 mod settings;
 mod station;
 mod tunnel;
+mod ways;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;

@@ -26,6 +26,7 @@ use crate::instance;
 use crate::last_endpoints::LastEndpoints;
 use crate::output::{self, ANSWERS_AGAIN, UNANSWERED};
 use crate::peering::PeerSettings;
+use crate::ways::Ways;
 
 /// Sources of the event loop. Those that only one kind of daemon has are numbered from [`FIRST_OWN`].
 pub(crate) const DEVICE: Token = Token(0);
@@ -35,7 +36,8 @@ const CONTROL: Token = Token(3);
 const METRICS: Token = Token(4);
 const GUARDIAN: Token = Token(5);
 const NAMES: Token = Token(6);
-pub(crate) const FIRST_OWN: u64 = 7;
+const WAYS: Token = Token(7);
+pub(crate) const FIRST_OWN: u64 = 8;
 
 /// What a daemon has to do about a source that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub(crate) struct Services {
     resolver: Resolver,
     /// The addresses of the peers.
     pub(crate) endpoints: LastEndpoints,
+    /// What leads packets here.
+    pub(crate) ways: Ways,
     suspends: SuspendWatch,
     /// Peers of which the log has said that they do not answer.
     silent_peers: BTreeSet<String>,
@@ -87,13 +91,16 @@ impl Services {
         events: &mut EventLoop,
         guardian: &Guardian,
         (signals, control, metrics): (Signals, Control, Option<Metrics>),
-        endpoints: LastEndpoints,
+        (endpoints, ways): (LastEndpoints, Ways),
         is_v6: bool,
     ) -> Result<Self, Error> {
         let resolver = Resolver::new(events.waker(NAMES)?, is_v6);
         events.add(&signals, SIGNALS, Interest::Read)?;
         events.add(&control, CONTROL, Interest::Read)?;
         events.add(guardian, GUARDIAN, Interest::Read)?;
+        events.add(&ways, WAYS, Interest::Read)?;
+        // What was removed before they were watched.
+        ways.restore()?;
         if let Some(metrics) = &metrics {
             events.add(metrics, METRICS, Interest::Read)?;
         }
@@ -103,6 +110,7 @@ impl Services {
             doors: Doors { control, metrics, asked: [false; 2] },
             resolver,
             endpoints,
+            ways,
             suspends,
             silent_peers: BTreeSet::new(),
             wakeups,
@@ -115,6 +123,7 @@ impl Services {
             SIGNALS => return Ok(self.signals.read()?.map_or(Occasion::Nothing, Occasion::Signal)),
             NAMES => return Ok(Occasion::Names),
             GUARDIAN => return Err(Guardian::ended()),
+            WAYS => self.ways.restore()?,
             CONTROL => self.doors.asked[0] = true,
             METRICS => self.doors.asked[1] = true,
             _ => return Ok(Occasion::Own),

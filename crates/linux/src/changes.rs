@@ -136,7 +136,11 @@ impl Change {
         }
     }
 
-    fn make(&self) -> Result<(), Error> {
+    /// Makes it, without a note in any log.
+    ///
+    /// # Errors
+    /// If the kernel refuses, as a rule or a route that is there already.
+    pub fn make(&self) -> Result<(), Error> {
         match self {
             Self::Setting { name, after, .. } => write_setting(name, after),
             Self::Inherited { folder, key, after, .. } => {

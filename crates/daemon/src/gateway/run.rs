@@ -32,6 +32,7 @@ use crate::last_endpoints::LastEndpoints;
 use crate::peering::{Carrier, Peering as _};
 use crate::services::{self, DEVICE, SOCKET, Services};
 use crate::settings::Prefix;
+use crate::ways::Ways;
 use crate::{host, output};
 
 /// Bytes of the UDP socket's buffers: some milliseconds at 1 Gbit/s.
@@ -127,7 +128,11 @@ fn serve(
     seccomp::keep_only_needed(false)?;
     let waker = events.waker(END)?;
     let is_v6 = config.sessions().listen().is_ipv6();
-    let services = Services::new(&mut events, guardian, (signals, control, metrics), endpoints, is_v6)?;
+    let routes = rules::device_routes(&config, host::index_of_device(&config.interface)?);
+    let ways = routes.iter().map(Change::route).chain(rules::changes(&config)?).collect();
+    let outside = (signals, control, metrics);
+    let of_peers = (endpoints, Ways::watch(ways, Vec::new())?);
+    let services = Services::new(&mut events, guardian, outside, of_peers, is_v6)?;
     events.add(&device, DEVICE, Interest::Read)?;
     if let Some(socket) = &socket {
         events.add(socket, SOCKET, Interest::Read)?;

@@ -18,7 +18,7 @@ use super::config::{Config, End};
 use super::known_paths::KnownPaths;
 use super::own_address::OwnAddress;
 use super::peers::{Input, Output, Peer, PeerTunnel, Peers, Reason};
-use super::show;
+use super::{routing, show};
 use crate::failure::Failure;
 use crate::path_watch::{Path, PathWatch};
 use crate::peering::{Carrier, PeerSettings, Peering as _};
@@ -239,7 +239,7 @@ impl TunnelHost {
     }
 
     /// Has the kernel route what the peers now have into the device, and no longer what they had.
-    fn change_routes(&self, before: &[Prefix]) {
+    fn change_routes(&mut self, before: &[Prefix]) {
         let Some(index) = interface::index(&self.config.interface) else { return };
         let now = self.config.routes();
         let route = |prefix: &Prefix| KernelRoute::over(index, (prefix.address, prefix.length));
@@ -247,6 +247,10 @@ impl TunnelHost {
         let new = now.iter().filter(|prefix| !before.contains(prefix)).map(|prefix| route(prefix).add());
         for error in gone.chain(new).filter_map(Result::err) {
             warn!(%error, "a route of the peers could not be changed");
+        }
+        match routing::ways(&self.config, index) {
+            Ok(ways) => self.parts.services.ways.replace(ways),
+            Err(failure) => warn!(%failure, "routes that are removed later are not made again"),
         }
     }
 }

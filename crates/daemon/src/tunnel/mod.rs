@@ -12,6 +12,7 @@ mod known_paths;
 mod own_address;
 mod pair;
 mod peers;
+mod routing;
 mod run;
 mod show;
 
