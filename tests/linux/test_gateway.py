@@ -297,6 +297,18 @@ def test_a_firewall_that_drops_the_datagrams_of_mobiles_is_named(lab):
     assert lab.status("base")["connections_relayed"] == 1
 
 
+def test_a_firewall_that_keeps_connections_to_mobiles_from_the_device_is_named(lab):
+    chain = "type filter hook forward priority 0; policy drop; ct state established,related accept"
+    lab.run("base", "nft", f"table inet fw {{ chain pass {{ {chain}; }}; }}")
+    said = lab.run("base", DAEMON, "gateway", "up", lab.file("base"), "--check").stderr
+    hints = [hint.splitlines()[0] for hint in said.split("hint: nft ")[1:]]
+    assert any(hint.startswith("insert rule inet fw pass ip daddr ") for hint in hints), said
+    for hint in hints:
+        lab.run("base", "nft", hint)
+    said = lab.run("base", DAEMON, "gateway", "up", lab.file("base"), "--check").stderr
+    assert "drops what" not in said
+
+
 @pytest.mark.parametrize("ports", ["4747", "{ 53, 4747 }", "@open"])
 def test_a_firewall_that_accepts_the_port_is_not_named_for_it(lab, ports):
     assert "UDP port" not in said_of_a_closed_input(lab, f"udp dport {ports} accept")

@@ -14,8 +14,7 @@ use airwatt_linux::rule::Rule;
 
 use super::config::Config;
 use crate::failure::Failure;
-use crate::firewall_hints::{Known, warn_of_dropping};
-use crate::output;
+use crate::firewall_hints::{Known, dropping};
 use crate::settings::Prefix;
 
 /// The dummy address of IPv4 (RFC 7600): from an interface without one the kernel takes no packets if it validates sources.
@@ -347,34 +346,39 @@ pub(super) fn changes(config: &Config) -> Result<Vec<Change>, Failure> {
     Ok(changes)
 }
 
-/// Says that this host forwards nothing, if it has to: segments of connections that are not relayed would end here. Returns how often.
-pub(super) fn warn_of_forwarding(config: &Config) -> usize {
+/// Says that this host forwards nothing, if it has to: segments of connections that are not relayed would end here.
+pub(super) fn hints_of_forwarding(config: &Config) -> Vec<String> {
+    let mut hints = Vec::new();
     if !config.is_base() {
-        return 0;
+        return hints;
     }
-    let mut hints = 0;
     for (ipv6, name) in [(false, "net.ipv4.ip_forward"), (true, "net.ipv6.conf.all.forwarding")] {
         let value = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
         if config.versions().contains(&ipv6) && value.is_ok_and(|value| value.trim() == "0") {
-            output::error(&format!(
+            hints.push(format!(
                 "{name} is 0: this base station does not forward what it does not relay; hint: sysctl -w {name}=1"
             ));
-            hints += 1;
         }
     }
     hints
 }
 
-/// Says which chains of a firewall may keep connections from this gateway, if rules of theirs do not accept them. Returns how many.
-pub(super) fn warn_of_firewall(config: &Config) -> usize {
-    let mut hints = 0;
+/// Says which chains of a firewall may keep connections from this gateway, if rules of theirs do not accept them.
+pub(super) fn hints_of_firewall(config: &Config) -> Vec<String> {
+    let mut hints = Vec::new();
     let [opening, relayed, _] = marks(config.fwmark);
     let interface = &config.interface;
     let marked = |mark: u32| vec![[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
     for ipv6 in config.versions() {
-        let mobiles = config.mobiles().into_iter().find(|prefix| prefix.address.is_ipv6() == ipv6);
-        if let (true, Some(mobiles)) = (config.is_base(), mobiles) {
-            let (ip, network) = (if ipv6 { "ip6" } else { "ip" }, mobiles.network());
+        let mobiles: Vec<String> = config
+            .prefixes()
+            .filter(|prefix| prefix.address.is_ipv6() == ipv6)
+            .map(|prefix| prefix.network().to_string())
+            .collect();
+        if config.is_base() && !mobiles.is_empty() {
+            let ip = if ipv6 { "ip6" } else { "ip" };
+            let (all, old) = (mobiles.join(", "), mobiles.join(","));
+            let network = if mobiles.len() == 1 { all } else { format!("{{ {all} }}") };
             let (of_nft, of_old, whose, also) = if config.is_alone() {
                 ("saddr", "-s", "of mobiles", " (and to them: the same rule with daddr)")
             } else {
@@ -382,7 +386,7 @@ pub(super) fn warn_of_firewall(config: &Config) -> usize {
             };
             let accepts = [
                 format!("{ip} {of_nft} {network} oifname {interface} accept"),
-                format!("{of_old} {network} -o {interface} -j ACCEPT"),
+                format!("{of_old} {old} -o {interface} -j ACCEPT"),
             ];
             let known = Known {
                 bytes: marked(opening),
@@ -392,18 +396,13 @@ pub(super) fn warn_of_firewall(config: &Config) -> usize {
                 "SYNs {whose}{also} are forwarded into {interface}: those that it drops go on as plain TCP, the first ones late, and `status` does not \
                  count them"
             );
-            hints += warn_of_dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts);
+            hints.extend(dropping(FilterHook::Forward, ipv6, &known, &lost, &accepts));
         }
         let accepts = [format!("meta mark {relayed} accept"), format!("-m mark --mark {relayed} -j ACCEPT")];
         // A rule for SYNs on their way to the device says nothing of segments for this host.
         let known = Known { bytes: marked(relayed), words: vec![format!("--mark {relayed:#x}")] };
-        hints += warn_of_dropping(
-            FilterHook::Input,
-            ipv6,
-            &known,
-            "relayed connections end at this host",
-            &accepts,
-        );
+        let lost = "relayed connections end at this host";
+        hints.extend(dropping(FilterHook::Input, ipv6, &known, lost, &accepts));
     }
     hints
 }

@@ -26,7 +26,7 @@ use super::local::Local;
 use super::sockets::{Sockets, loopback};
 use super::{KIND, Up, instance, rules, tails, usual_file};
 use crate::failure::Failure;
-use crate::firewall_hints::warn_of_port;
+use crate::firewall_hints;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
 use crate::peering::{Carrier, Peering as _};
@@ -62,7 +62,8 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         output::print(&rules::commands(&config)?);
     }
     if options.foreground.dry_run || options.foreground.check {
-        let hints = rules::warn_of_forwarding(&config) + warn_of_firewall(&config);
+        let forwarding = rules::hints_of_forwarding(&config);
+        let hints = firewall_hints::give(forwarding.into_iter().chain(hints_of_firewall(&config)));
         options.foreground.in_order(&options.file, hints);
         return Ok(());
     }
@@ -70,7 +71,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
-    warn_of_firewall(&config);
+    firewall_hints::give(hints_of_firewall(&config));
     let mobiles = config.mobiles();
     tails::finish_left(&name, &mobiles)?;
     let (fwmark, drain) = (config.fwmark.to_string(), config.gateway.drain.as_nanos().to_string());
@@ -86,9 +87,9 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     done
 }
 
-/// Says which chains of a firewall may keep datagrams of mobiles, or connections, from this gateway. Returns how many.
-fn warn_of_firewall(config: &Config) -> usize {
-    warn_of_port(config.sessions().listen) + rules::warn_of_firewall(config)
+/// Says which chains of a firewall may keep datagrams of mobiles, or connections, from this gateway.
+fn hints_of_firewall(config: &Config) -> Vec<String> {
+    [firewall_hints::of_port(config.sessions().listen), rules::hints_of_firewall(config)].concat()
 }
 
 /// Sets everything up and relays until a signal ends it.

@@ -22,8 +22,6 @@ use super::peers::{Input, Peer, Peers};
 use super::routing::{add_routes, change_host, forwards, host_changes, ways};
 use super::{KIND, Up, instance};
 use crate::failure::Failure;
-use crate::firewall_hints::{warn_of_passing, warn_of_port};
-use crate::host;
 use crate::instance::{self, Started};
 use crate::last_endpoints::LastEndpoints;
 use crate::output;
@@ -31,6 +29,7 @@ use crate::peering::{PeerSettings, Peering as _};
 use crate::services::{self, DEVICE, SOCKET, Services};
 use crate::settings::radio;
 use crate::ways::Ways;
+use crate::{firewall_hints, host};
 
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
@@ -46,8 +45,9 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         output::print(&commands(&config)?);
     }
     let forwarded = [false, true].into_iter().filter(|ipv6| forwards(&config, *ipv6));
-    let hints = warn_of_port(config.sessions().listen)
-        + forwarded.map(|ipv6| warn_of_passing(&config.interface, ipv6)).sum::<usize>();
+    let passing = forwarded.flat_map(|ipv6| firewall_hints::of_passing(&config.interface, ipv6));
+    let hints =
+        firewall_hints::give(firewall_hints::of_port(config.sessions().listen).into_iter().chain(passing));
     if options.foreground.dry_run || options.foreground.check {
         options.foreground.in_order(&options.file, hints);
         return Ok(());
