@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -642,3 +643,18 @@ def test_a_radio_that_a_key_names_is_that_of_the_option(airwatt, tmp_path):
     refused = airwatt("analyze", tmp_path / "none.pcap", "--set", "station.radio=./none.toml")
     assert refused.status == 2
     assert refused.is_one_line("--set station.radio", "none.toml")
+
+
+def test_a_picture_of_a_clock_that_was_set_back_has_all_parts(airwatt, tmp_path):
+    """Of three seconds of packets the second half has times of 30 s earlier: lanes have states wherever packets are."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 48, 0, 0, 64, 17, 0, bytes([192, 168, 7, 2]), bytes([198, 51, 100, 1]))
+    packet = ip + struct.pack(">HHHH", 5_000, 443, 28, 0) + bytes(20)
+    times = [100 + 0.1 * place - 30 * (place >= 15) for place in range(30)]
+    records = [struct.pack("<IIII", int(at), round(1e6 * (at % 1)), 48, 48) + packet for at in times]
+    capture, picture = tmp_path / "back.pcap", tmp_path / "back.svg"
+    capture.write_bytes(head + b"".join(records))
+    assert airwatt("analyze", capture, "--policy", "psm", "--plot", picture).status == 0
+    assert "its clock was set back" in picture.read_text()
+    assert airwatt("analyze", CAPTURE, "--policy", "psm", "--plot", picture).status == 0
+    assert "its clock was set back" not in picture.read_text()

@@ -63,7 +63,7 @@ def test_all_stations_have_the_verdicts_of_each(path, tmp_path):
 
 
 def _many(kind, count, folder):
-    """The innocent capture as that of so many stations, one after the other, and the guilty one as of the last of them."""
+    """The innocent capture as that of so many stations, one after the other, and the guilty one as of the last."""
     many = folder / f"{count}.pcap"
     with many.open("wb") as out:
         out.write((SHIPPED / f"{kind}-guilty.pcap").read_bytes()[:24])

@@ -125,6 +125,12 @@ def test_ranges_are_decimal_and_keep_their_unit(text, values):
     assert ranges.values_of("key", text) == values
 
 
+@pytest.mark.parametrize("values", ["1ms:1s:x1.000001", "1ms:1s:x1.0000000001", "1us:1s:100ns"])
+def test_a_range_of_more_than_a_million_values_is_refused(airwatt, values):
+    refused = airwatt("sweep", "fast-dsl", "--over", f"wired.rtt={values}", "--dry-run")
+    assert (refused.status, "expected at most 1000000 values, got " in refused.err) == (2, True), refused.err
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [

@@ -21,6 +21,8 @@ from airwatt.plots.labels import Labels
 Numbers = NDArray[np.float64]
 
 _DOTS = 900
+# Packets of several interfaces come in another order by less.
+_SET_BACK_S = 0.1
 _MOST_ZOOM_S = 5.0
 _ZOOM_S = 1.0
 _MOST_STATIONS = 6
@@ -284,11 +286,16 @@ class Sleepers:
             _ticks(axes[-1], scale)
         silent = "1 silent time" if len(whole.gaps) == 1 else f"{len(whole.gaps)} silent times"
         shortened = f", {silent} shortened (tinted)" if whole.gaps else ""
-        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}", pad=28 if whole.gaps else None)
+        over = "; its clock was set back: parts lie over each other" if self._is_set_back() else ""
+        grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}{over}", pad=28 if whole.gaps else None)
         if whole.gaps:
             grid[-1, 0].set_xlabel(_shortening(whole), fontsize=8)
             self._proportions(grid[0, 0])
         grid[0, 1].set_title(f"{1000 * (end - begin):.0f} ms from {begin:.3f} s")
+
+    def _is_set_back(self) -> bool:
+        """Whether packets that follow have times before those of others."""
+        return any(bool((np.diff(times) < -_SET_BACK_S).any()) for times in (self.packets, self.frames))
 
     def _proportions(self, axes: Axes) -> None:
         """A lane above the others in which time is as long as it was."""
@@ -399,8 +406,12 @@ def _bands(
     edges = np.linspace(scale.places[0], scale.places[-1], _DOTS + 1)
     times = scale.time(edges)
     base = np.zeros(_DOTS + 1)
+    # Where the clock was set back, parts lie over each other: the later begin counts.
+    order = np.argsort(periods[0], kind="stable")
+    starts = periods[0][order]
+    ends = np.minimum(periods[1][order], np.append(starts[1:], np.inf))
     for colour, wanted in shown:
-        share = _shares(*periods, wanted, times)
+        share = _shares(starts, ends, wanted[order], times)
         axes.fill_between(edges, base, base + share, step="post", color=colour, linewidth=0)
         base = base + share
 

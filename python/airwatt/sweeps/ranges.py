@@ -74,10 +74,11 @@ def _range(key: str, text: str) -> list[str]:
         end = _converted(key, end, end_unit, start_unit, text)
         if factor <= 1 or start <= 0 or end < start:
             raise InputError(f"{key}: expected 0 < FROM <= TO and a factor above 1, got {text!r}")
+        _check_count(key, int((end / start).ln() / factor.ln()) + 1)
         is_whole = start == start.to_integral_value() and end == end.to_integral_value()
         step = _resolution(start_unit, is_whole=is_whole)
         values: dict[str, None] = {}
-        while start <= end and len(values) < MAX_VALUES:
+        while start <= end:
             values[_text(start if step is None else (start / step).to_integral_value() * step, start_unit)] = None
             start *= factor
         return list(values)
@@ -87,9 +88,13 @@ def _range(key: str, text: str) -> list[str]:
     if step == 0 or (end - start) / step < 0:
         raise InputError(f"{key}: expected a step that leads from FROM to TO, got {text!r}")
     count = int((end - start) / step) + 1
+    _check_count(key, count)
+    return [_text(start + index * step, unit) for index in range(count)]
+
+
+def _check_count(key: str, count: int) -> None:
     if count > MAX_VALUES:
         raise InputError(f"{key}: expected at most {MAX_VALUES} values, got {count}")
-    return [_text(start + index * step, unit) for index in range(count)]
 
 
 def _number(key: str, part: str, text: str) -> tuple[Decimal, str]:

@@ -20,9 +20,14 @@ triggers = false                        # true if the radio sleeps by U-APSD, wh
 # burst = 5                             # packets in a burst; with delay_budget the largest number (20 above 10ms)
 # hold = "20ms"                         # longest time for which a packet is held
 # keep_alive = "25s"                    # behind an address translator, also one that changes; each one costs a wake-up of the radio
+# association = "sctp"                  # or "sctp-reliable": what is lost is sent again; the same at both ends
+# answer = false                        # hold packets also when the other end's burst has just ended
+# bundle = "0B"                         # one packet in each datagram; the largest datagram of several otherwise, "1500B"
+# plain = true                          # without keys and encryption, between private addresses; the same at both ends
 
 [[peer]]
 name = "access-point"
+# preshared_key = "..."                 # airwattd genkey: one key of both ends beside the others
 public_key = "CONCENTRATOR_PUBLIC_KEY"  # airwattd pubkey, at the concentrator
 endpoint = "192.168.1.1:4646"           # or a host name and a port, resolved again while the peer is silent
 allowed_ips = ["10.77.0.0/24"]          # what is sent there, and may come from there; ["0.0.0.0/0"] for everything
