@@ -159,6 +159,7 @@ TOLD_BY_A_FRAME = {
     "tim-stuck-missed": "tim-stuck",
     "late-delivery-repeated": "late-delivery",
     "tim-never-set-later": "tim-never-set",
+    "tim-never-set-gap": "tim-never-set",
     "beacon-late-quiet": "beacon-late",
     "late-delivery-absent": "late-delivery",
     "late-delivery-triggered": "late-delivery",
