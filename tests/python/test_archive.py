@@ -198,6 +198,16 @@ def test_what_is_no_archive_is_one_line(airwatt, tmp_path, study):
     assert airwatt("archive", study / "study.sweep", "-o", tmp_path / "a.tar").is_one_line(".zip")
 
 
+def test_a_scenario_that_was_made_that_of_another_point_is_refused(airwatt, study, tmp_path):
+    with zipfile.ZipFile(study / "study.zip") as packed:
+        points = [one["point"] for one in json.loads(packed.read("about.json"))["sweeps"][0]["points"]]
+        one, other = (f"scenarios/{point}.toml" for point in points[:2])
+        members = {one: packed.read(other)}
+    refused = airwatt("rerun", changed(study / "study.zip", tmp_path / "same.zip", members))
+    assert refused.status == 2
+    assert refused.is_one_line("fast-dsl: expected another scenario at each point, got the same one at two")
+
+
 def test_an_archive_of_a_stranger_writes_nowhere_else(study, tmp_path):
     with zipfile.ZipFile(study / "study.zip") as packed:
         about = json.loads(packed.read("about.json"))

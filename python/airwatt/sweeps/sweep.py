@@ -154,6 +154,8 @@ def again(old: Plan, *, with_files: bool = False) -> Plan:
     new = plans.plan(
         (({}, scenario) for scenario in loaded), seed=old.seed, runs=old.runs, until=old.until, name=old.scenario
     )
+    if len(new.points) < len(old.points):
+        raise InputError(f"{old.scenario}: expected another scenario at each point, got the same one at two")
     settings = old.settings.set_column(old.settings.schema.get_field_index("point"), "point", pa.array(new.points))
     return plans.relabelled(new, settings, old.varied)
 
