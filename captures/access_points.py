@@ -132,7 +132,7 @@ def tim_never_set(air: Air, case: str) -> None:
         air.end()
         return
     if case == "gap":
-        # Beacons have a counter of their own, and management has no number that was missed but for one, as later frames of it show.
+        # Beacons have a counter of their own. Of management one number is missing, as its later frames show.
         air.counter, air.number[BEACONS] = BEACONS, 500
         air.beacon()
         associated(air, 5, 10)
