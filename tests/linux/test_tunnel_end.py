@@ -94,6 +94,14 @@ def test_down_of_a_name_that_nothing_has_fails(kind):
     assert f"nothing0: expected a configuration, or the interface of a {kind}" in done.stderr
 
 
+@pytest.mark.parametrize("kind", ["tunnel", "gateway"])
+def test_down_of_a_file_that_has_become_wrong_says_how_else(kind, tmp_path):
+    (tmp_path / "wrong.toml").write_text("interface = 1\n")
+    done = call(DAEMON, kind, "down", tmp_path / "wrong.toml", check=False)
+    assert done.returncode == 2
+    assert f"; hint: airwattd {kind} down NAME, without the file" in done.stderr
+
+
 def test_down_takes_the_name_of_the_interface(pair):
     daemon = pair.up("client")
     # A user who may not see what is there is told so, and not that nothing is.

@@ -44,6 +44,7 @@ pub(crate) fn lock() -> Result<Lock, Failure> {
         LockError::Held(holder) => {
             Failure::Failed(format!("{RUN_FOLDER} is locked by {holder}; waited {LOCK_PATIENCE}"))
         }
+        LockError::Folder(error) if error.io().kind() == ErrorKind::PermissionDenied => unseen(),
         LockError::Folder(error) => error.into(),
     })
 }
@@ -122,6 +123,20 @@ pub(crate) fn to_restore(
     if is_file { read(argument) } else { Ok(name.to_owned()) }
 }
 
+/// This user may not see what daemons have left.
+fn unseen() -> Failure {
+    Failure::Missing(format!("{RUN_FOLDER}: permission denied: run this as root"))
+}
+
+/// Says how a daemon is ended whose configuration has become wrong since it started.
+pub(crate) fn by_name(kind: &str) -> impl FnOnce(Failure) -> Failure {
+    let hint = format!("hint: airwattd {kind} down NAME, without the file");
+    move |failure| match failure {
+        Failure::Input(line) => Failure::Input(format!("{line}; {hint}")),
+        other => other,
+    }
+}
+
 /// The names of the files of all daemons.
 ///
 /// # Errors
@@ -132,9 +147,7 @@ fn files() -> Result<Vec<String>, Failure> {
             Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Err(Failure::Missing(format!("{RUN_FOLDER}: permission denied: run this as root")))
-        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(unseen()),
         Err(error) => Err(Failure::of_io(RUN_FOLDER, &error)),
     }
 }

@@ -231,7 +231,7 @@ pub(super) fn down(argument: &Path) -> Result<(), Failure> {
     let (name, drain, mobiles) = match instance::named(KIND, argument)? {
         Some(name) => (name.to_owned(), Gateway::default().drain, usual_mobiles(name)),
         None => {
-            let config = Config::read(argument)?;
+            let config = Config::read(argument).map_err(instance::by_name(KIND))?;
             let mobiles = config.mobiles();
             (config.interface, config.gateway.drain, mobiles)
         }

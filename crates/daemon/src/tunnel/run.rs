@@ -156,7 +156,7 @@ fn commands(config: &Config) -> Result<String, Failure> {
 pub(super) fn down(argument: &Path) -> Result<(), Failure> {
     let name = match instance::named(KIND, argument)? {
         Some(name) => name.to_owned(),
-        None => Config::read(argument)?.interface,
+        None => Config::read(argument).map_err(instance::by_name(KIND))?.interface,
     };
     instance(&name).stop(END_PATIENCE)?;
     Ok(LastEndpoints::open(instance(&name))?.remove()?)
