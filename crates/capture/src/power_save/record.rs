@@ -224,8 +224,10 @@ impl Stays {
     /// Each access point once, in the order in which the station came to them first, with the last association identifier there.
     pub fn access_points(&self) -> Vec<Stay> {
         let mut once: Vec<Stay> = Vec::new();
+        let mut places: BTreeMap<MacAddress, usize> = BTreeMap::new();
         for stay in &self.0 {
-            match once.iter_mut().find(|other| other.bssid == stay.bssid) {
+            let place = *places.entry(stay.bssid).or_insert(once.len());
+            match once.get_mut(place) {
                 Some(other) => other.aid = stay.aid.or(other.aid),
                 None => once.push(*stay),
             }

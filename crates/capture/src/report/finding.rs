@@ -1,6 +1,6 @@
 //! Findings: what follows from the frames, and small exchanges that wake the radio for themselves alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
@@ -15,6 +15,8 @@ use crate::stations::Station;
 
 /// Peers whose lone exchanges are reported.
 const LONE_LIMIT: usize = 5;
+/// Access points of a station whose rules are checked. A forged capture may have thousands.
+const MOST_ACCESS_POINTS: usize = 100;
 /// Lone exchanges with one peer from which on they are a finding.
 const LONE_COUNT: u64 = 3;
 /// A finding.
@@ -126,11 +128,14 @@ pub(super) fn checks<'f>(
     (capture, seen): (&Capture, &Observations),
     records: &[&StationRecord],
 ) -> Vec<CheckReport> {
-    let own: Vec<MacAddress> = match records {
-        [record] => seen.stays_of(record.mac).access_points().iter().map(|stay| stay.bssid).collect(),
-        _ => Vec::new(),
-    };
-    let check = |(kind, bssid): (FindingKind, Option<MacAddress>)| {
+    let mut stays: Vec<(&StationRecord, Vec<Stay>)> =
+        records.iter().map(|record| (*record, seen.stays_of(record.mac).access_points())).collect();
+    if let [(_, own)] = &mut stays[..] {
+        own.truncate(MOST_ACCESS_POINTS);
+    }
+    let own = if let [(_, own)] = &stays[..] { own.clone() } else { Vec::new() };
+    let check = |(kind, stay): (FindingKind, Option<&Stay>)| {
+        let bssid = stay.map(|stay| stay.bssid);
         let is_meant =
             |finding: &&Finding| finding.kind == kind && bssid.is_none_or(|bssid| finding.station == bssid);
         let of_kind = findings.clone().filter(is_meant);
@@ -142,33 +147,31 @@ pub(super) fn checks<'f>(
             violated,
             kept,
             undecidable: count(Verdict::Undecidable),
-            lacks: if violated + kept > 0 { None } else { lacks((kind, bssid), (capture, seen), records) },
+            lacks: if violated + kept > 0 { None } else { lacks((kind, stay), capture, &stays) },
         }
     };
     let each = |kind: FindingKind| {
         let is_of_each = kind.is_of_cell() && !own.is_empty();
-        let of_cells = own.iter().filter(move |_| is_of_each).map(|bssid| Some(*bssid));
-        of_cells.chain((!is_of_each).then_some(None)).map(move |bssid| (kind, bssid))
+        let of_cells = own.iter().filter(move |_| is_of_each).map(Some);
+        of_cells.chain((!is_of_each).then_some(None)).map(move |stay| (kind, stay))
     };
     FindingKind::ALL.into_iter().flat_map(each).map(check).collect()
 }
 
-/// What a rule needs of a capture that none of these stations has, with this access point if there is one; `None` if one has it all.
+/// What a rule needs of a capture that none of these stations has, with that access point if there is one; `None` if one has it all.
 fn lacks(
-    (kind, bssid): (FindingKind, Option<MacAddress>),
-    (capture, seen): (&Capture, &Observations),
-    records: &[&StationRecord],
+    (kind, with): (FindingKind, Option<&Stay>),
+    capture: &Capture,
+    stays: &[(&StationRecord, Vec<Stay>)],
 ) -> Option<String> {
-    let of_station = |record: &&StationRecord| {
-        let mut stays = seen.stays_of(record.mac).access_points();
-        stays.retain(|stay| bssid.is_none_or(|bssid| stay.bssid == bssid));
-        if stays.is_empty() {
-            return lacks_of(kind, capture, (record, None));
+    let of_station = |(record, stays): &(&StationRecord, Vec<Stay>)| {
+        if with.is_some() || stays.is_empty() {
+            return lacks_of(kind, capture, (record, with));
         }
         let of_each = stays.iter().map(|stay| lacks_of(kind, capture, (record, Some(stay))));
         of_each.collect::<Option<Vec<_>>>()?.pop()
     };
-    let lacking: Vec<String> = records.iter().map(of_station).collect::<Option<_>>()?;
+    let lacking: Vec<String> = stays.iter().map(of_station).collect::<Option<_>>()?;
     let others = match lacking.len() {
         0 | 1 => String::new(),
         count => format!(" (and so on, for {count} stations)"),
@@ -249,10 +252,22 @@ pub struct ExampleReport {
 }
 /// The stations and access points that findings have to be about: the one in question with its access points; `None` for all, where none is
 /// named or it is named by IP.
-pub(super) fn meant(station: Option<&Station>, seen: &Observations) -> Option<Vec<MacAddress>> {
+pub(super) fn meant(station: Option<&Station>, seen: &Observations) -> Option<BTreeSet<MacAddress>> {
     let Some(Station::Mac(mac)) = station else { return None };
     let access_points = seen.stays_of(*mac).access_points();
-    Some(std::iter::once(*mac).chain(access_points.iter().map(|stay| stay.bssid)).collect())
+    let own = access_points.iter().take(MOST_ACCESS_POINTS).map(|stay| stay.bssid);
+    Some(std::iter::once(*mac).chain(own).collect())
+}
+
+/// A note about access points of the station that findings are not about, since it was with too many.
+pub(super) fn left_out(station: Option<&Station>, seen: &Observations) -> Option<String> {
+    let Some(Station::Mac(mac)) = station else { return None };
+    let count = seen.stays_of(*mac).access_points().len().checked_sub(MOST_ACCESS_POINTS + 1)? + 1;
+    Some(format!(
+        "the station was with {} access points: what {count} of them sent to their cells, those after the first \
+         {MOST_ACCESS_POINTS}, were not analysed",
+        count + MOST_ACCESS_POINTS
+    ))
 }
 
 fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {

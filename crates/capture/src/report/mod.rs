@@ -151,10 +151,12 @@ pub(crate) fn describe_with(
     if let Some(station) = station {
         findings.extend(finding::lone_findings(capture, station));
     }
+    let mut about = capture::capture_report(capture);
+    about.notes.extend(finding::left_out(station, observations));
     Analysis {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
-        capture: capture::capture_report(capture),
+        capture: about,
         station: station.map(Station::to_string),
         station_share: None,
         candidates: stations::choices(capture).iter().take(LIST_LIMIT).map(capture::candidate).collect(),

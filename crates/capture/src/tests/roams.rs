@@ -86,6 +86,29 @@ fn the_rules_of_each_cell_are_checked_and_cost_a_station_while_it_is_there() {
     assert_eq!(analysis.checks.iter().filter(|check| check.kind == "tim-never-set").count(), 1);
 }
 
+/// A forged capture in which each frame is of another access point takes no longer than others: all pairs of them would take minutes.
+#[test]
+fn of_ten_thousand_access_points_a_hundred_are_checked() {
+    let forged = |number: u32| {
+        let mut bytes = data(1, false);
+        let (own, at) = (AP.0, bytes.len() - AP.0.len());
+        let other = [[2, 17].as_slice(), &number.to_be_bytes()].concat();
+        for place in 0..at {
+            if bytes[place..place + own.len()] == own {
+                bytes[place..place + own.len()].copy_from_slice(&other);
+            }
+        }
+        (u64::from(number), bytes)
+    };
+    let capture = ladder(&(0..10_000).map(forged).collect::<Vec<_>>());
+    let analysis = describe(&capture, Some(&Station::Mac(STATION)), None);
+    let of_cells = analysis.checks.iter().filter(|check| check.bssid.is_some()).count();
+    let kinds = FindingKind::ALL.into_iter().filter(|kind| kind.is_of_cell()).count();
+    assert_eq!(of_cells, 100 * kinds);
+    let notes = &analysis.capture.notes;
+    assert!(notes.iter().any(|note| note.contains("9900 of them sent to their cells")), "{notes:?}");
+}
+
 #[test]
 fn the_copy_names_the_access_point_with_which_it_happened() {
     let folder = Folder::new("roam");
