@@ -47,7 +47,7 @@ def test_connections_of_an_unchanged_mobile_are_split(lab):
 
 
 def test_rules_that_somebody_removes_are_made_again(lab):
-    """As a network manager does when it starts: without them each new connection would wait for an answer."""
+    """A network manager that starts removes them, and each new connection would wait for an answer."""
     lab.up("base")
     lab.serve()
     assert lab.echo(1_000) == "{'same': 1}\n"

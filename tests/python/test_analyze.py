@@ -646,7 +646,7 @@ def test_a_radio_that_a_key_names_is_that_of_the_option(airwatt, tmp_path):
 
 
 def test_a_picture_of_a_clock_that_was_set_back_has_all_parts(airwatt, tmp_path):
-    """Of three seconds of packets the second half has times of 30 s earlier: lanes have states wherever packets are."""
+    """The second half of three seconds of packets is 30 s earlier: lanes have states wherever packets are."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 48, 0, 0, 64, 17, 0, bytes([192, 168, 7, 2]), bytes([198, 51, 100, 1]))
     packet = ip + struct.pack(">HHHH", 5_000, 443, 28, 0) + bytes(20)

@@ -17,7 +17,6 @@ from airwatt import laboratory
 
 SHIPPED = ROOT / "captures" / "findings"
 STATION = "02:00:00:00:00:02"
-ACCESS_POINT, OTHER_ACCESS_POINT = bytes.fromhex("020000000001"), bytes.fromhex("020000000009")
 
 
 @pytest.fixture(scope="module")
@@ -385,22 +384,6 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
             assert is_cut == (path not in (others, dropped)), allowed.out
         assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
-
-
-def test_the_rules_of_each_access_point_of_a_station_are_checked(airwatt, tmp_path):
-    """The first one skips a beacon; the station goes to one that is innocent."""
-    head, records = _records(SHIPPED / "beacon-missing-guilty.pcap")
-    before = [(time, frame.replace(ACCESS_POINT, OTHER_ACCESS_POINT)) for time, frame in records]
-    _, innocent = _records(SHIPPED / "tim-never-set-innocent.pcap")
-    later = [((time[0] + 60, time[1]), frame) for time, frame in innocent]
-    path = _written(tmp_path / "roams.pcap", head, before + later)
-    other = OTHER_ACCESS_POINT.hex(":")
-    document = json.loads(airwatt("analyze", path, "--station", STATION, "--json").out)
-    checks = {one["bssid"]: one for one in document["checks"] if one["kind"] == "beacon-missing"}
-    own = next(bssid for bssid in checks if bssid != other)
-    assert (len(checks), checks[other]["violated"] > 0, checks[own]["violated"]) == (2, True, 0), checks
-    asked = airwatt("analyze", path, "--station", STATION, "--fail-if", "findings.beacon-missing.count > 0")
-    assert asked.status == 3, asked.err
 
 
 def test_a_capture_that_ends_early_does_not_pass(airwatt, tmp_path):

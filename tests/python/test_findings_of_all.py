@@ -8,6 +8,7 @@ from conftest import ROOT
 from airwatt import laboratory
 
 SHIPPED = ROOT / "captures" / "findings"
+GUILTY_OF_A_BEACON = SHIPPED / "beacon-missing-guilty.pcap"
 ACCESS_POINT, STATION = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 OTHERS = {ACCESS_POINT: bytes.fromhex("0200000000b1"), STATION: bytes.fromhex("0200000000b2")}
 
@@ -20,6 +21,15 @@ def _records(path):
         at += 16 + length
 
 
+def _write(path, packets):
+    """Writes packets with their times in microseconds, and returns the path."""
+    with path.open("wb") as out:
+        out.write(GUILTY_OF_A_BEACON.read_bytes()[:24])
+        for at_us, packet in packets:
+            out.write(struct.pack("<IIII", *divmod(at_us, 1_000_000), len(packet), len(packet)) + packet)
+    return path
+
+
 def _beside_another_cell(path, folder):
     """The capture with the same frames once more, 33 ms later, as those of another cell."""
     packets = list(_records(path))
@@ -27,13 +37,7 @@ def _beside_another_cell(path, folder):
         for own, other in OTHERS.items():
             packet = packet.replace(own, other)
         packets.append((at_us + 33_000, packet))
-    both = folder / f"{path.stem}-two-cells.pcap"
-    with both.open("wb") as out:
-        out.write(path.read_bytes()[:24])
-        for at_us, packet in sorted(packets):
-            times = struct.pack("<II", at_us // 1_000_000, at_us % 1_000_000)
-            out.write(times + struct.pack("<II", len(packet), len(packet)) + packet)
-    return both
+    return _write(folder / f"{path.stem}-two-cells.pcap", sorted(packets))
 
 
 def _verdicts(document):
@@ -64,17 +68,13 @@ def test_all_stations_have_the_verdicts_of_each(path, tmp_path):
 
 def _many(kind, count, folder):
     """The innocent capture as that of so many stations, one after the other, and the guilty one as of the last."""
-    many = folder / f"{count}.pcap"
-    with many.open("wb") as out:
-        out.write((SHIPPED / f"{kind}-guilty.pcap").read_bytes()[:24])
-        for number in range(count):
-            address = STATION[:4] + (256 + number).to_bytes(2, "big")
-            name = "guilty" if number == count - 1 else "innocent"
-            for at_us, packet in _records(SHIPPED / f"{kind}-{name}.pcap"):
-                seconds, micros = divmod(at_us, 1_000_000)
-                head = struct.pack("<IIII", seconds + 60 * number, micros, len(packet), len(packet))
-                out.write(head + packet.replace(STATION, address))
-    return many
+    packets = []
+    for number in range(count):
+        address = STATION[:4] + (256 + number).to_bytes(2, "big")
+        name = "guilty" if number == count - 1 else "innocent"
+        for at_us, packet in _records(SHIPPED / f"{kind}-{name}.pcap"):
+            packets.append((at_us + 60_000_000 * number, packet.replace(STATION, address)))
+    return _write(folder / f"{count}.pcap", packets)
 
 
 def test_no_station_is_left_out_in_silence(airwatt, tmp_path):
@@ -83,6 +83,22 @@ def test_no_station_is_left_out_in_silence(airwatt, tmp_path):
     assert (found.status, "1 more were not" in found.err) == (3, False), found.err
     many = airwatt("analyze", _many("sent-to-sleeping-station", 101, tmp_path), *asked, "--strict")
     assert (many.status, "1 more were not analysed" in many.err) == (1, True), many.err
+
+
+def test_the_rules_of_each_access_point_of_a_station_are_checked(airwatt, tmp_path):
+    """The first one skips a beacon; the station goes to one that is innocent."""
+    other, path = OTHERS[ACCESS_POINT], tmp_path / "roams.pcap"
+    before = ((at_us, packet.replace(ACCESS_POINT, other)) for at_us, packet in _records(GUILTY_OF_A_BEACON))
+    later = ((at_us + 60_000_000, packet) for at_us, packet in _records(SHIPPED / "tim-never-set-innocent.pcap"))
+    _write(path, [*before, *later])
+    asked = ("analyze", path, "--station", STATION.hex(":"))
+    document = airwatt(*asked, "--json").json
+    checks = {one["bssid"]: one for one in document["checks"] if one["kind"] == "beacon-missing"}
+    own = ACCESS_POINT.hex(":")
+    assert (checks.keys(), checks[own]["violated"]) == ({own, other.hex(":")}, 0)
+    assert checks[other.hex(":")]["violated"] > 0
+    failed = airwatt(*asked, "--fail-if", "findings.beacon-missing.count > 0")
+    assert failed.status == 3, failed.err
 
 
 def test_each_access_point_has_a_lane_of_beacons(tmp_path):

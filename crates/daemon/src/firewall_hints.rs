@@ -54,7 +54,7 @@ pub(crate) fn give(hints: impl IntoIterator<Item = String>) -> usize {
 /// Says which chains may keep packets from passing between a device and other interfaces.
 pub(crate) fn of_passing(interface: &str, ipv6: bool) -> Vec<String> {
     let known = Known {
-        bytes: vec![[interface.as_bytes(), &[0]].concat()],
+        bytes: vec![firewall::interface(interface)],
         words: vec![format!("-i {interface} "), format!("-o {interface} ")],
     };
     let lost = format!("none names {interface}, whose packets go on to other hosts");

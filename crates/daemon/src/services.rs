@@ -99,7 +99,7 @@ impl Services {
         events.add(&control, CONTROL, Interest::Read)?;
         events.add(guardian, GUARDIAN, Interest::Read)?;
         events.add(&ways, WAYS, Interest::Read)?;
-        // What was removed before they were watched.
+        // Some may have been removed before they were watched.
         ways.restore()?;
         if let Some(metrics) = &metrics {
             events.add(metrics, METRICS, Interest::Read)?;

@@ -70,7 +70,7 @@ fn say(what: &str, gone: Result<bool, Error>) {
     match gone {
         Ok(true) => warn!("somebody has removed what leads packets here; made again: {what}"),
         Ok(false) => {}
-        // As long as the interface is down it can have no routes.
+        // An interface that is down can have no routes.
         Err(error) => debug!(%error, "not made again"),
     }
 }

@@ -103,6 +103,11 @@ pub fn port(number: u16) -> Vec<u8> {
     bytes
 }
 
+/// How a rule has the name of an interface: with the zero that ends it.
+pub fn interface(name: &str) -> Vec<u8> {
+    [name.as_bytes(), &[0]].concat()
+}
+
 /// Whether an element of a set of the table has one of the byte strings.
 fn sets_have(socket: &mut NetlinkSocket, of: &DroppingChain, known: &[Vec<u8>]) -> bool {
     let sets = socket.dump(GETSET, &[0; HEADER], NEWSET).unwrap_or_default();

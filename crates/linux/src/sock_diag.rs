@@ -65,22 +65,17 @@ pub fn tcp_retransmissions(connections: &[(SocketAddr, SocketAddr)]) -> Result<V
 /// If the kernel has no sock_diag, or is too old to forget connections.
 pub fn forget_ended(connection: (SocketAddr, SocketAddr)) -> Result<bool, Error> {
     let (family, id) = socket_id(connection);
-    let request = |kind, id: &[u8; SOCKID]| {
-        let body = request(family, STATES, 0, id);
-        NetlinkRequest { kind, flags: 0, body }
-    };
+    let body = request(family, STATES, 0, &id);
+    let request = NetlinkRequest { kind: SOCK_DIAG_BY_FAMILY, flags: 0, body };
     let mut socket = NetlinkSocket::of_protocol(Some(protocol::SOCK_DIAG))?;
-    let found = socket.get_each(&[request(SOCK_DIAG_BY_FAMILY, &id)], SOCK_DIAG_BY_FAMILY)?;
+    let found = socket.get_each(&[request], SOCK_DIAG_BY_FAMILY)?;
     let Some(Ok(message)) = found.into_iter().next() else { return Ok(false) };
     // Where there is no connection the kernel finds a socket that listens at the local address.
     let has_ended = message.get(1) == Some(&TIME_WAIT) && ends(&message) == Some(connection);
     let Some(id) = message.get(4..4 + SOCKID).and_then(|id| id.try_into().ok()).filter(|_| has_ended) else {
         return Ok(false);
     };
-    let (local, remote) = connection;
-    let what = format!("connection from {local} to {remote}");
-    let answers = socket.exchange(&[request(SOCK_DESTROY, &id)])?;
-    answers.into_iter().collect::<std::io::Result<()>>().map_err(Error::of(&what))?;
+    Orphan { ends: connection, is_delivering: false, family, id }.reset()?;
     Ok(true)
 }
 

@@ -132,7 +132,7 @@ def check_any(option: str, found: Counts, *, strict: bool = False) -> None:
 
 
 def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
-    """What the rules were not checked for: what is missing of a capture, and other stations.
+    """Says for what the rules were not checked: for what is missing of a capture, and for other stations.
 
     It may be damaged or cut, and packets may have been dropped. `named`: whether stations were asked for.
     """

@@ -51,7 +51,7 @@ impl Trace {
     /// show them.
     pub fn between_beacons(&self, from_s: f64, until_s: f64, every_s: f64) -> Option<BetweenBeacons> {
         let part = self.part(from_s, until_s);
-        let sample_s = part.covered_s() / part.intervals.len().max(1) as f64;
+        let sample_s = part.sample_s();
         let bin_s = FINE_BIN.as_secs_f64().max(sample_s);
         if every_s < LEAST_BINS_EACH * bin_s {
             return None;
@@ -89,7 +89,7 @@ impl Trace {
     /// multiples of it; `None` if the trace does not show them. More than ten, or than `said`, are not sought.
     pub fn beacons_apart(&self, from_s: f64, until_s: f64, interval_s: f64, said: u32) -> Option<u32> {
         let part = self.part(from_s, until_s);
-        let sample_s = part.covered_s() / part.intervals.len().max(1) as f64;
+        let sample_s = part.sample_s();
         if sample_s > LONGEST_SAMPLE_S {
             return None;
         }

@@ -71,7 +71,7 @@ impl<'a> Placed<'a> {
             return Vec::new();
         }
         let mut parts = fit.solve_parts(&self.periods, &trace.intervals, aligned.offset_s);
-        let sample_s = sample_s(trace);
+        let sample_s = trace.sample_s();
         if sample_s > LONGEST_SAMPLE_S {
             parts.leave_out(&usual_s(&self.periods), sample_s, Undetermined::TooShort);
         }
@@ -83,11 +83,6 @@ impl<'a> Placed<'a> {
         }
         states(&parts, fit, &self.currents)
     }
-}
-
-/// The usual length of a sample, in seconds.
-fn sample_s(trace: &Trace) -> f64 {
-    trace.covered_s() / trace.intervals.len().max(1) as f64
 }
 
 /// A trace beside a prediction.
@@ -152,7 +147,7 @@ impl<'a> Compared<'a> {
 
     /// The share of the time in which means of 1 ms are such; `None` if samples are too long to show the doze between beacons.
     fn share(&self, trace: &Trace, holds: impl Fn(f64) -> bool) -> Option<f64> {
-        (sample_s(self.trace) <= LONGEST_SAMPLE_S).then(|| share_of_time(trace, &holds))
+        (self.trace.sample_s() <= LONGEST_SAMPLE_S).then(|| share_of_time(trace, &holds))
     }
 
     /// The share of the time asleep, beside a load of `more_a`.
@@ -184,7 +179,7 @@ impl<'a> Compared<'a> {
             low_a: low_and_high(seen).0,
             varies: varies(seen),
             asleep_share: self.asleep_share(seen, 0.0),
-            samples_are_long: sample_s(self.trace) > LONGEST_SAMPLE_S,
+            samples_are_long: self.trace.sample_s() > LONGEST_SAMPLE_S,
             radio_on_share: self.radio_on_share(seen),
             predicted_a: placed.predicted().1,
             predicted_asleep_share: self.predicted_asleep_share(),

@@ -172,7 +172,7 @@ pub(super) struct Rises {
 impl Rises {
     /// `None` if samples are too long for a beacon, the host takes as much as a radio that listens, or noise hides that.
     pub(super) fn of(trace: &Trace, currents: &StateCurrents, most_asleep_a: f64) -> Option<Self> {
-        if trace.covered_s() / trace.intervals.len().max(1) as f64 > LONGEST_SAMPLE_S {
+        if trace.sample_s() > LONGEST_SAMPLE_S {
             return None;
         }
         let bins = trace.grid(align::FINE_BIN.as_secs_f64());

@@ -97,7 +97,7 @@ impl Switched {
     /// the radio receives, if it receives any.
     pub(super) fn of(trace: &Trace, rise_a: f64, beacons_s: Option<f64>) -> Floor {
         let bin_s = align::FINE_BIN.as_secs_f64();
-        let sample_s = trace.covered_s() / trace.intervals.len().max(1) as f64;
+        let sample_s = trace.sample_s();
         if sample_s > LONGEST_SAMPLE_S {
             return Floor::Plain;
         }

@@ -196,6 +196,11 @@ impl Trace {
         self.intervals.iter().map(|interval| f64::from(interval.length_s)).sum()
     }
 
+    /// The usual length of a sample, in seconds.
+    pub(super) fn sample_s(&self) -> f64 {
+        self.covered_s() / self.intervals.len().max(1) as f64
+    }
+
     /// The time of which nothing is known between its first and its last sample, in seconds.
     pub fn gaps_s(&self) -> f64 {
         let end_s = self.intervals.last().map_or(0.0, Interval::end_s);

@@ -374,7 +374,7 @@ pub struct Occurrence {
     pub late: Vec<LateBeacon>,
     /// What the verdict assumes, since no frame can show it.
     pub assumption: Option<&'static str>,
-    /// The access point that the station was with: that of the frames that decide, or the one that the rule is about.
+    /// The access point that the station was with, or the one that the rule is about.
     pub access_point: Option<MacAddress>,
 }
 
@@ -450,8 +450,7 @@ impl Finding {
     /// Names the access point of each occurrence: a station may have been with several. `access_point` gives that of a packet.
     pub(super) fn name_access_points(&mut self, access_point: impl Fn(u32) -> Option<MacAddress>) {
         for occurrence in self.occurrences.iter_mut().filter(|one| one.access_point.is_none()) {
-            let packets = std::iter::once(&occurrence.packet).chain(&occurrence.deciding);
-            occurrence.access_point = packets.copied().find_map(&access_point);
+            occurrence.access_point = access_point(occurrence.packet);
         }
     }
 

@@ -25,9 +25,7 @@ mod targets;
 mod times;
 mod wait;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use airwatt_dot11::{FrameKind, MacAddress};
+use airwatt_dot11::FrameKind;
 
 pub use self::agreements::{HeldAgreement, SleepAgreement};
 pub use self::finding::{Excess, Finding, FindingKind, Needs, Occurrence, Verdict};
@@ -52,21 +50,5 @@ pub fn observe(capture: &Capture) -> Observations {
     for segment in &capture.segments {
         observer.segment(capture, segment);
     }
-    let mut seen = observer.finish();
-    name_access_points(capture, &mut seen.findings);
-    seen
-}
-
-/// Says with which access point a station was at each occurrence of a finding: the frames that decide have its BSSID.
-fn name_access_points(capture: &Capture, findings: &mut [Finding]) {
-    let occurrences = findings.iter().flat_map(|finding| &finding.occurrences);
-    let decide = |one: &Occurrence| one.deciding.iter().copied().chain([one.packet]).collect::<Vec<_>>();
-    let meant: BTreeSet<u32> = occurrences.flat_map(decide).collect();
-    let named = capture.packets.iter().filter(|packet| meant.contains(&packet.number));
-    let bssid_of = |packet| capture.frame(packet)?.bssid.filter(|bssid| !bssid.is_group());
-    let bssids: BTreeMap<u32, MacAddress> =
-        named.filter_map(|packet| Some((packet.number, bssid_of(packet)?))).collect();
-    for finding in findings {
-        finding.name_access_points(|packet| bssids.get(&packet).copied());
-    }
+    observer.finish()
 }

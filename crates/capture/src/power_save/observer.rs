@@ -255,6 +255,11 @@ impl Observer {
             seen.modes.insert(mac, state.modes.spans);
             seen.stays.insert(mac, state.stays);
         }
+        for finding in &mut seen.findings {
+            if let Some(stays) = seen.stays.get(&finding.station) {
+                finding.name_access_points(|packet| Some(stays.at(packet)?.bssid));
+            }
+        }
         seen
     }
 

@@ -85,7 +85,7 @@ pub struct OccurrenceReport {
     pub packet: u32,
     /// `violated`, `kept` or `undecidable`; of a keep-alive, which no rule forbids, `cost`.
     pub verdict: &'static str,
-    /// The access point that the station was with then, by the frames that decide; `null` if they do not show it.
+    /// The access point that the station was with then; `null` if no frame shows one.
     pub access_point: Option<String>,
     /// The packets that decide that, without acknowledgements: that of each of them which had to be acknowledged decides too, if it was
     /// captured. It is one of the four captured packets after its frame, mostly the first.
@@ -133,7 +133,7 @@ pub(super) fn checks<'f>(
     if let [(_, own)] = &mut stays[..] {
         own.truncate(MOST_ACCESS_POINTS);
     }
-    let own = if let [(_, own)] = &stays[..] { own.clone() } else { Vec::new() };
+    let own = if let [(_, own)] = &stays[..] { &own[..] } else { &[] };
     let check = |(kind, stay): (FindingKind, Option<&Stay>)| {
         let bssid = stay.map(|stay| stay.bssid);
         let is_meant =
@@ -158,7 +158,7 @@ pub(super) fn checks<'f>(
     FindingKind::ALL.into_iter().flat_map(each).map(check).collect()
 }
 
-/// What a rule needs of a capture that none of these stations has, with that access point if there is one; `None` if one has it all.
+/// Names what a rule needs of a capture and none of these stations has, with that access point if there is one; `None` if one has it all.
 fn lacks(
     (kind, with): (FindingKind, Option<&Stay>),
     capture: &Capture,
@@ -262,12 +262,14 @@ pub(super) fn meant(station: Option<&Station>, seen: &Observations) -> Option<BT
 /// A note about access points of the station that findings are not about, since it was with too many.
 pub(super) fn left_out(station: Option<&Station>, seen: &Observations) -> Option<String> {
     let Some(Station::Mac(mac)) = station else { return None };
-    let count = seen.stays_of(*mac).access_points().len().checked_sub(MOST_ACCESS_POINTS + 1)? + 1;
-    Some(format!(
-        "the station was with {} access points: what {count} of them sent to their cells, those after the first \
-         {MOST_ACCESS_POINTS}, were not analysed",
-        count + MOST_ACCESS_POINTS
-    ))
+    let all = seen.stays_of(*mac).access_points().len();
+    let left_out = all.saturating_sub(MOST_ACCESS_POINTS);
+    (left_out > 0).then(|| {
+        format!(
+            "the station was with {all} access points: what {left_out} of them sent to their cells, those after the first \
+             {MOST_ACCESS_POINTS}, were not analysed"
+        )
+    })
 }
 
 fn file_of(capture: &Capture, packet: u32) -> Option<(String, u32)> {

@@ -53,7 +53,7 @@ fn findings_are_those_of_the_original() {
     assert!(compared > 30, "{compared}");
 }
 
-/// What an analysis reads of a packet beside its addresses, of which it says whether a translator may hide them, and whether they are one.
+/// The parts of a packet that an analysis reads. Of its addresses only these are left: whether a translator may hide them, and whether they are one.
 type Read = (Option<(u32, TransportHeader, [bool; 2], bool)>, Option<[bool; 2]>, u32);
 
 fn read(capture: &Capture) -> Vec<Read> {

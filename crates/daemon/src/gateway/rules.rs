@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::firewall::FilterHook;
+use airwatt_linux::firewall::{self, FilterHook};
 use airwatt_linux::interface;
 use airwatt_linux::nftables::{Chain, Contents, Hook, PRIORITY_RAW, Term};
 use airwatt_linux::route::KernelRoute;
@@ -368,7 +368,7 @@ pub(super) fn hints_of_firewall(config: &Config) -> Vec<String> {
     let mut hints = Vec::new();
     let [opening, relayed, _] = marks(config.fwmark);
     let interface = &config.interface;
-    let marked = |mark: u32| vec![[interface.as_bytes(), &[0]].concat(), mark.to_ne_bytes().to_vec()];
+    let marked = |mark: u32| vec![firewall::interface(interface), mark.to_ne_bytes().to_vec()];
     for ipv6 in config.versions() {
         let mobiles: Vec<String> = config
             .prefixes()

@@ -11,6 +11,7 @@ use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::MetricsAddress;
 use airwatt_linux::nftables::NftablesTable;
+use airwatt_linux::route::KernelRoute;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::transparent::{self, PacketSender};
@@ -124,13 +125,11 @@ fn serve(
     rules::set_up_device(&config.interface)?;
     let [.., own] = rules::marks(config.fwmark);
     let packets = PacketSender::open(own)?;
-    let sockets = lead_connections_here(&config, changes)?;
+    let (sockets, ways) = lead_connections_here(&config, changes)?;
     capability::keep_only(&PRIVILEGES, None)?;
     seccomp::keep_only_needed(false)?;
     let waker = events.waker(END)?;
     let is_v6 = config.sessions().listen().is_ipv6();
-    let routes = rules::device_routes(&config, host::index_of_device(&config.interface)?);
-    let ways = routes.iter().map(Change::route).chain(rules::changes(&config)?).collect();
     let outside = (signals, control, metrics);
     let of_peers = (endpoints, Ways::watch(ways, Vec::new())?);
     let services = Services::new(&mut events, guardian, outside, of_peers, is_v6)?;
@@ -163,7 +162,7 @@ fn serve(
 }
 
 /// The listeners, and the rules and routes that lead connections to them.
-fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Sockets, Failure> {
+fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<(Sockets, Vec<Change>), Failure> {
     let [.., own] = rules::marks(config.fwmark);
     let listeners = config
         .versions()
@@ -176,10 +175,11 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Failure::of_io("listener", &error))?;
     let index = host::index_of_device(&config.interface)?;
-    for route in rules::device_routes(config, index) {
-        route.add()?;
-    }
-    host::change(changes, rules::changes(config)?)?;
+    let routes = rules::device_routes(config, index);
+    routes.iter().try_for_each(KernelRoute::add)?;
+    let lasting = rules::changes(config)?;
+    let ways = routes.iter().map(Change::route).chain(lasting.clone()).collect();
+    host::change(changes, lasting)?;
     // Last, since from now on connections come.
     let table = NftablesTable::create(rules::table(config, index, &addresses))?;
     let copies = rules::tables_of_copies(config, index).into_iter().map(NftablesTable::create);
@@ -187,7 +187,7 @@ fn lead_connections_here(config: &Config, changes: &mut Changes) -> Result<Socke
         warn!(%error, "connections that this host translates are not relayed; hint: the module nft_dup of both IP versions");
         Vec::new()
     });
-    Ok(Sockets::new(listeners, (table, copies), own, config.gateway.buffer))
+    Ok((Sockets::new(listeners, (table, copies), own, config.gateway.buffer), ways))
 }
 
 /// Descriptors that a gateway has beside those of its connections, at most: its own, and those of programs that ask for something.

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Machine as _, RandomStream};
 use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Ready, Token};
-use airwatt_linux::route::KernelRoute;
 use airwatt_linux::signals::Signal;
 use airwatt_linux::{Error, clock, interface, random, tun, udp};
 use airwatt_proto::tunnel::{IpPacket, Plain, Sctp, Tunnel, TunnelEnd};
@@ -242,16 +241,13 @@ impl TunnelHost {
     fn change_routes(&mut self, before: &[Prefix]) {
         let Some(index) = interface::index(&self.config.interface) else { return };
         let now = self.config.routes();
-        let route = |prefix: &Prefix| KernelRoute::over(index, (prefix.address, prefix.length));
+        let route = |prefix: &Prefix| routing::route_of(prefix, index);
         let gone = before.iter().filter(|prefix| !now.contains(prefix)).map(|prefix| route(prefix).remove());
         let new = now.iter().filter(|prefix| !before.contains(prefix)).map(|prefix| route(prefix).add());
         for error in gone.chain(new).filter_map(Result::err) {
             warn!(%error, "a route of the peers could not be changed");
         }
-        match routing::ways(&self.config, index) {
-            Ok(ways) => self.parts.services.ways.replace(ways),
-            Err(failure) => warn!(%failure, "routes that are removed later are not made again"),
-        }
+        self.parts.services.ways.replace(routing::ways(&self.config, index));
     }
 }
 

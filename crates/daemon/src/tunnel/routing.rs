@@ -20,12 +20,15 @@ const TABLE_MAIN: u32 = 254;
 const PRIORITY_MAIN: u32 = 32_764;
 const PRIORITY_TUNNEL: u32 = 32_765;
 
-/// What leads packets into the tunnel: routes over the device, and the rules for all destinations.
-pub(super) fn ways(config: &Config, device: u32) -> Result<Vec<Change>, Failure> {
-    let route = |prefix: &Prefix| KernelRoute::over(device, (prefix.address, prefix.length));
-    let routes = config.routes().iter().map(|prefix| Change::route(&route(prefix))).collect::<Vec<_>>();
-    let is_way = |change: &Change| matches!(change, Change::Rule(_) | Change::Route { .. });
-    Ok(routes.into_iter().chain(host_changes(config, Some(device))?.into_iter().filter(is_way)).collect())
+/// The route of a prefix into the tunnel.
+pub(super) fn route_of(prefix: &Prefix, device: u32) -> KernelRoute {
+    KernelRoute::over(device, (prefix.address, prefix.length))
+}
+
+/// The routes and rules that lead packets into the tunnel.
+pub(super) fn ways(config: &Config, device: u32) -> Vec<Change> {
+    let of_prefix = |prefix: &Prefix| Change::route(&route_of(prefix, device));
+    config.routes().iter().map(of_prefix).chain(ways_of_all(config, Some(device))).collect()
 }
 
 /// Routes prefixes into the tunnel; the routes end with the device.
@@ -45,7 +48,7 @@ pub(super) fn add_routes(prefixes: &[Prefix], device: u32) -> Result<(), Failure
                 other.describe()
             )));
         }
-        KernelRoute::over(device, to).add()?;
+        route_of(prefix, device).add()?;
     }
     Ok(())
 }
@@ -85,10 +88,17 @@ pub(super) fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<C
             changes.extend(forwarding);
         }
     }
+    if config.default_routes().contains(&false) {
+        changes.extend(Change::setting(VALID_MARK, "1")?);
+    }
+    changes.extend(ways_of_all(config, device));
+    Ok(changes)
+}
+
+/// The routes and rules with which all destinations are routed into the tunnel.
+fn ways_of_all(config: &Config, device: Option<u32>) -> Vec<Change> {
+    let mut changes = Vec::new();
     for ipv6 in config.default_routes() {
-        if !ipv6 {
-            changes.extend(Change::setting(VALID_MARK, "1")?);
-        }
         let everywhere: IpAddr =
             if ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         if let Some(device) = device {
@@ -113,7 +123,7 @@ pub(super) fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<C
         }));
         changes.push(Change::Rule(rule));
     }
-    Ok(changes)
+    changes
 }
 
 /// Settings that the kernel resets when the host stops forwarding: whether single interfaces forward, and with IPv4 whether the host

@@ -115,7 +115,7 @@ fn serve(
     let is_v6 = config.sessions().listen().is_ipv6();
     let outside = (signals, control, metrics);
     let addresses = config.addresses.iter().map(|prefix| (index, prefix.address, prefix.length)).collect();
-    let ways = Ways::watch(ways(&config, index)?, addresses)?;
+    let ways = Ways::watch(ways(&config, index), addresses)?;
     let services = Services::new(&mut events, guardian, outside, (endpoints, ways), is_v6)?;
     let parts = Parts { device, socket, services };
     let mut host = TunnelHost::new(config, file, parts, own_address);
