@@ -131,6 +131,18 @@ def tim_never_set(air: Air, case: str) -> None:
         fetched(air, air.beacon(bit=True) + 3)
         air.end()
         return
+    if case == "old":
+        # Both frames arrived in the first beacon interval, and the second one was discarded after the listen interval.
+        air.beacon()
+        associated(air, 5, 1)
+        air.null(10, sleeps=True)
+        air.beacon(bit=True)
+        fetched(air, air.beacon(bit=True) + 3, more=True)
+        for _ in range(3):
+            air.beacon()
+        fetched(air, air.beacon(bit=True) + 3)
+        air.end()
+        return
     if case == "gap":
         # Beacons have a counter of their own. Of management one number is missing, as its later frames show.
         air.counter, air.number[BEACONS] = BEACONS, 500
@@ -587,6 +599,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "counters",
             "gap",
             "new",
+            "old",
             "alone",
             "woken",
             *FLICKERS,

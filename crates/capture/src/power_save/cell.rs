@@ -506,7 +506,12 @@ impl Cell {
     }
 
     /// The beacons after `since` and before `until` that are known not to have the TIM bit of `aid`.
-    pub(super) fn without_tim(&self, since: Instant, until: Instant, aid: u16) -> impl Iterator<Item = Mark> {
+    pub(super) fn without_tim(
+        &self,
+        since: Instant,
+        until: Instant,
+        aid: u16,
+    ) -> impl DoubleEndedIterator<Item = Mark> {
         let set = self.tim.get(&aid).map_or(&[][..], Vec::as_slice);
         let has = |places: &[u32], place: usize| places.binary_search(&(place as u32)).is_ok();
         let range = self.between(since, until);

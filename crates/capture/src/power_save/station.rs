@@ -10,7 +10,7 @@ use super::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
 use super::record::{AirTotal, StationRecord, Stays};
 use super::sequence::Counter;
 use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unkept, Wait};
-use super::{IN_FLIGHT, Mark, PROMPT};
+use super::{Mark, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
 mod awake;
@@ -588,9 +588,8 @@ impl StationState {
             if !self.is_awake() {
                 // In a fragment the bit may be about the fragments that follow.
                 let promises = frame.control.more_data && !frame.control.more_fragments;
-                // A beacon right after it was composed before it.
                 let (counter, at_once) = (delivery.counter, delivery.at_once);
-                self.promised = promises.then(|| Promise::new(mark, counter, mark.0 + IN_FLIGHT, at_once));
+                self.promised = promises.then(|| Promise::new(mark, counter, self.emptied_at, at_once));
                 let may_be_awake = self.may_be_awake();
                 if let Some(promise) = self.promised.as_mut().filter(|_| may_be_awake) {
                     promise.doubt.get_or_insert(MAY_BE_AWAKE);

@@ -5,10 +5,10 @@ use std::fmt;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
-use super::Mark;
 use super::cell::NOT_FREE;
 use super::finding::FindingKind;
 use super::sequence::Counter;
+use super::{IN_FLIGHT, Mark};
 use crate::packet::{AirFrame, CapturedPacket};
 
 /// A frame of the station that requests what is buffered: a PS-Poll, a trigger, or one with which it leaves power save.
@@ -44,13 +44,15 @@ pub(super) struct Promise {
     pub(super) by: Announcer,
     pub(super) mark: Mark,
     pub(super) counter: Option<Counter>,
+    /// When frames last said that the buffer was empty before it.
+    pub(super) emptied_at: Option<Instant>,
     /// The station's request for what it announced.
     pub(super) requested: Option<Request>,
     /// The beacons that had to announce it, and did not.
     pub(super) concealing: Vec<Mark>,
     /// Up to when its beacons are read.
     pub(super) read_until: Instant,
-    /// Whether no other beacon has to announce it: one had the bit, or it may have been given up.
+    /// Whether no other beacon has to announce it: one had the bit.
     pub(super) is_settled: bool,
     /// Whether the station left power save after it.
     pub(super) has_woken: bool,
@@ -71,19 +73,21 @@ pub(super) enum Announcer {
 const UNACKNOWLEDGED: &str = "no acknowledgement of the frame with More Data was captured, and a retransmission may have cleared the bit";
 
 impl Promise {
+    /// More Data of a frame. A beacon right after it was composed before it.
     pub(super) fn new(
         mark: Mark,
         counter: Option<Counter>,
-        read_until: Instant,
+        emptied_at: Option<Instant>,
         acknowledged: Option<bool>,
     ) -> Self {
         Self {
             by: Announcer::MoreData,
             mark,
             counter,
+            emptied_at,
             requested: None,
             concealing: Vec::new(),
-            read_until,
+            read_until: mark.0 + IN_FLIGHT,
             is_settled: false,
             has_woken: false,
             asked: None,
@@ -97,6 +101,7 @@ impl Promise {
             by: Announcer::Tim,
             mark,
             counter: None,
+            emptied_at: None,
             requested: None,
             concealing,
             read_until: mark.0,

@@ -143,9 +143,9 @@ fn a_damaged_frame_decides_nothing() {
     }
 }
 
-/// An acknowledgement alone tells of each frame that was missed, or two frames of management of one between them, which nothing tells without
-/// these.
-const TOLD_BY_A_FRAME: [&str; 2] = ["tim-stuck-acknowledged", "tim-never-set-gap"];
+/// An acknowledgement alone tells of each frame that was missed, two frames of management of one between them, or the association of the listen
+/// interval, which nothing tells without these.
+const TOLD_BY_A_FRAME: [&str; 3] = ["tim-stuck-acknowledged", "tim-never-set-gap", "tim-never-set-old"];
 
 /// Whichever single frame the monitor missed, it accuses of nothing that the whole capture does not show.
 #[test]
@@ -164,9 +164,9 @@ fn a_missed_frame_accuses_nobody() {
     assert!(mutants > 2_000, "{mutants}");
 }
 
-/// Up to its end, or before its begin, this capture lacks any frame of the traffic identifier, or of management, of which one was missed; the
-/// verdict says that it assumes that there is none.
-const ASSUMES: [&str; 2] = ["tim-never-set-later", "tim-never-set-gap"];
+/// Up to its end, or before its begin, this capture lacks any frame of the traffic identifier, or of management, of which one was missed, or
+/// the listen interval; the verdict says that it assumes that there is none, or that the frame was not discarded.
+const ASSUMES: [&str; 3] = ["tim-never-set-later", "tim-never-set-gap", "tim-never-set-old"];
 
 /// Wherever the monitor began or ended, it accuses of nothing that the whole capture does not show: what it does not know, such as the
 /// association, makes no verdict harder.

@@ -4,20 +4,18 @@
 //! too old, it is the frame that came. Without that a beacon without the bit may say that the first frame was fetched unseen or given up,
 //! and that another one came later.
 
-use airwatt_base::{Instant, Span};
+use airwatt_base::Span;
 
-use super::promises::TAKEN;
+use super::promises::{DISCARDED, TAKEN};
 use super::stuck::PROBE;
 use super::{Delivery, StationState};
+use crate::power_save::Mark;
 use crate::power_save::cell::Cell;
 use crate::power_save::wait::{Concealed, Promise};
-use crate::power_save::{IN_FLIGHT, Mark};
 
 /// What a verdict needs of the association.
 const NO_LISTEN_INTERVAL: &str = "its association, which has the listen interval, was not captured, so that the announced one may have been discarded for \
                                   its age";
-/// An access point keeps a frame for the listen interval (802.11-2020 11.2.3.6).
-const AGED: &str = "the announced one may have been discarded for its age before, since it may have waited for the listen interval";
 /// The numbers do not show that nothing was fetched.
 const FETCHED: &str = "the announced one may have been fetched unseen, and this one have come later";
 /// What a verdict assumes.
@@ -58,10 +56,7 @@ impl StationState {
                 return false;
             }
         }
-        let kept_for =
-            self.association.listen_interval.map(|beacons| cell.interval * u64::from(beacons.max(1)));
-        let kept_until =
-            kept_for.map(|kept| self.came_after((cell, aid), from, announcing.0) + kept + IN_FLIGHT);
+        let kept_until = self.kept_until((cell, aid), self.emptied_at, announcing.0);
         let is_kept = |beacon: &&Mark| kept_until.is_some_and(|until| cell.due(**beacon) <= until);
         let kept: Vec<Mark> = clear.iter().take_while(is_kept).copied().collect();
         let doubt = if was_asked {
@@ -69,7 +64,7 @@ impl StationState {
         } else if kept_until.is_none() {
             Some(NO_LISTEN_INTERVAL)
         } else if kept.is_empty() {
-            Some(AGED)
+            Some(DISCARDED)
         } else if self.uplink.sends_qos_nulls {
             Some(LEFT)
         } else {
@@ -88,14 +83,6 @@ impl StationState {
         };
         self.concealed.push(concealed);
         true
-    }
-
-    /// A time after which the frame came that a beacon announced: the buffer was empty then, or that beacon did not announce it.
-    fn came_after(&self, (cell, aid): (&Cell, u16), from: Mark, announcing: Instant) -> Instant {
-        let clear = cell.without_tim(from.0, announcing, aid).last().map(|beacon| cell.due(beacon));
-        let emptied = self.emptied_at.filter(|at| *at < announcing);
-        // Without either it may have been there since the association, or before the capture began.
-        clear.max(emptied).unwrap_or(Instant::ZERO)
     }
 
     fn doubt_of_flicker(

@@ -8,7 +8,7 @@ use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{FindingKind, Findings, Verdict, find, seconds};
 use crate::power_save::wait::{EndedPolls, Promise, Request, Unanswered, Unheard};
-use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
+use crate::power_save::{Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 
 /// Why More Data of a frame says nothing of what is buffered later.
@@ -235,7 +235,7 @@ impl StationState {
         }
         self.last_data = Some((delivery.counter, frame.sequence_control, frame.control.more_data));
         if frame.control.more_data && frame.is_bufferable && !self.is_awake() {
-            self.promised = Some(Promise::new(mark, delivery.counter, mark.0 + IN_FLIGHT, delivery.at_once));
+            self.promised = Some(Promise::new(mark, delivery.counter, self.emptied_at, delivery.at_once));
         }
     }
 

@@ -26,6 +26,9 @@ const NOR_WOKEN: &str = "the access point did not discard the frame that it anno
                          a traffic identifier, or of management, whose numbers the capture does not show, and no QoS Null frames with their acknowledgements were missed by which the \
                          station left power save for each of these beacons and entered it again";
 
+/// An access point keeps a frame for the listen interval after it arrived.
+pub(super) const DISCARDED: &str = "the announced one may have been discarded for its age before, since it may have waited for the listen interval";
+
 /// An access point that sets bits with nothing behind them may have done so there.
 const UNTRUE: &str = "the bit before may have announced nothing, as another one of the access point did";
 
@@ -42,20 +45,16 @@ pub(super) const TAKEN: Span = Span::from_millis(20);
 impl StationState {
     /// The beacons up to `last`.
     ///
-    /// Frames are kept for the listen interval at least. And once a beacon had the bit, one without it may say that an exchange
-    /// emptied the buffer that the monitor missed, of another traffic identifier or of management.
+    /// Once a beacon had the bit, one without it may say that an exchange emptied the buffer that the monitor missed, of another traffic
+    /// identifier or of management.
     pub(super) fn read_promise(&mut self, cell: &Cell, last: Instant, aid: u16) {
-        let listen_interval = self.association.listen_interval;
         let Some(promise) =
             self.promised.as_mut().filter(|promise| !promise.is_settled && !promise.has_woken)
         else {
             return;
         };
         let end = last + Span::from_nanos(1);
-        let announced = cell.with_tim(promise.mark.0, end, aid).map(|(at, _)| at);
-        let kept = listen_interval
-            .map(|beacons| promise.mark.0 + cell.interval * u64::from(beacons.max(1)) + IN_FLIGHT);
-        let until = [announced, kept].into_iter().flatten().fold(end, Instant::min);
+        let until = cell.with_tim(promise.mark.0, end, aid).map_or(end, |(at, _)| end.min(at));
         // A beacon that waited for the channel was composed before its target time.
         let (read_until, in_hardware) = (promise.read_until, promise.mark.0 + IN_FLIGHT);
         let asked = promise.asked;
@@ -68,6 +67,21 @@ impl StationState {
         promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged));
         promise.read_until = promise.read_until.max(last);
         promise.is_settled = until < end;
+    }
+
+    /// Up to when the access point keeps what was buffered at a time: for the listen interval after it arrived (802.11-2020 11.2.3.6), which was
+    /// after a beacon said that nothing was there, or after frames did at `emptied_at`. Without either it may have been there since the association,
+    /// or before the capture began. `None` if the listen interval is not known.
+    pub(super) fn kept_until(
+        &self,
+        (cell, aid): (&Cell, u16),
+        emptied_at: Option<Instant>,
+        buffered: Instant,
+    ) -> Option<Instant> {
+        let kept_for = cell.interval * u64::from(self.association.listen_interval?.max(1));
+        let clear = cell.without_tim(Instant::ZERO, buffered, aid).next_back();
+        let arrived_after = clear.map(|beacon| cell.due(beacon)).max(emptied_at.filter(|at| *at < buffered));
+        Some(arrived_after.unwrap_or(Instant::ZERO) + kept_for + IN_FLIGHT)
     }
 
     /// Another transmission of a frame: the access point sets More Data anew in each, by what is buffered then.
@@ -90,7 +104,7 @@ impl StationState {
             promise.repeated(control.more_data, acknowledged);
         } else if control.more_data && !more_at_first && !self.is_awake() {
             let mark = (packet.at, packet.number);
-            self.promised = Some(Promise::new(mark, counter, mark.0 + IN_FLIGHT, acknowledged));
+            self.promised = Some(Promise::new(mark, counter, self.emptied_at, acknowledged));
         }
     }
 
@@ -115,19 +129,28 @@ impl StationState {
         let Some(promise) = self.promised.as_ref().filter(|promise| !promise.concealing.is_empty()) else {
             return false;
         };
+        let mut promise = promise.clone();
+        let kept_until = self.kept_until((cell, aid), promise.emptied_at, promise.mark.0);
+        let is_kept = |beacon: &Mark| kept_until.is_none_or(|until| cell.due(*beacon) <= until);
+        let is_aged = !promise.concealing.first().is_some_and(is_kept);
+        if !is_aged {
+            promise.concealing.retain(is_kept);
+        }
         let announced = |beacon: &Mark| cell.with_tim(beacon.0, came.0, aid).map_or(came.0, |(at, _)| at);
         let assumption = self.assumption();
         let concealed = Concealed {
-            doubt: self.doubt_of_promise(promise, delivery, cell, has_just_woken),
+            doubt: is_aged
+                .then_some(DISCARDED)
+                .or_else(|| self.doubt_of_promise(&promise, delivery, cell, has_just_woken)),
             assumption: match assumption {
                 _ if self.uplink.sends_qos_nulls => NOR_WOKEN,
                 Some(_) => NOT_DISCARDED_NOR_MISSED,
                 None => NOT_DISCARDED,
             },
-            hears_naps: self.hears_naps(promise, delivery, findings),
+            hears_naps: self.hears_naps(&promise, delivery, findings),
             was_unseen: assumption.is_some() && self.was_unseen_since(promise.mark.0),
             announced: promise.concealing.iter().map(announced).collect(),
-            promise: promise.clone(),
+            promise,
             came,
         };
         self.concealed.push(concealed);
