@@ -781,7 +781,7 @@ def test_beacons_alone_decide_rules_about_beacons(airwatt, tmp_path):
     assert airwatt("analyze", beacons).status == 0
     asked = airwatt("analyze", beacons, "--policy", "psm")
     assert asked.status == 1
-    assert asked.err.splitlines()[-1].endswith("--policy: expected a capture with a station, got none")
+    assert asked.err.splitlines()[-1].endswith("expected a capture with a station, got none, for --policy")
 
 
 def test_results_of_sarif_have_a_line(airwatt, tmp_path):

@@ -151,8 +151,7 @@ impl<'a> Comments<'a> {
                 None => format!("AID {aid}"),
             });
             let waiting = aids.take(NAMED_STATIONS).collect::<Vec<_>>().join(", ");
-            let is_captured = beacon.dtim.is_some() || beacon.is_tim_missing;
-            let nobody = if is_captured { "none" } else { "not captured" };
+            let nobody = if beacon.shows_bits() { "none" } else { "not known" };
             let waiting = if waiting.is_empty() { nobody.to_owned() } else { waiting };
             return Some(format!("airwatt: in power save: {named}{more}; TIM bits: {waiting}"));
         }

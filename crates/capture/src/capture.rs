@@ -9,7 +9,7 @@ use airwatt_dot11::{MacAddress, TwtSetup};
 use airwatt_energy::Radio;
 
 use crate::decrypt::DecryptionReport;
-use crate::packet::{AirFrame, Beacon, CapturedPacket, ObservedCell};
+use crate::packet::{AirFrame, Beacon, BlockAck, CapturedPacket, ObservedCell};
 
 /// The container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +139,8 @@ pub struct Capture {
     pub beacons: Vec<Beacon>,
     /// The association identifiers that each MU-RTS calls, none of one that was cut off; [`AirFrame::mu_rts`] is an index into them.
     pub called: Vec<Vec<u16>>,
+    /// Compressed block acknowledgements; [`AirFrame::block_ack`] is an index into them.
+    pub block_acks: Vec<BlockAck>,
     /// Individual target wake times that access points accepted; [`AirFrame::sleep_change`] may have an index into them.
     pub wake_times: Vec<TwtSetup>,
     /// Cells by BSSID.

@@ -20,7 +20,8 @@ use crate::absence::Absences;
 use crate::capture::{Capture, FileFormat, LinkType, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
-    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, PacketSink, SleepChange, TcpFields, TransportHeader,
+    AirFrame, Beacon, BlockAck, CapturedPacket, GroupProtocol, Ip, PacketSink, SleepChange, TcpFields,
+    TransportHeader,
 };
 
 /// Layers of tags and tunnels that are decoded; deeper nesting is an attack or a loop.
@@ -71,13 +72,23 @@ pub(crate) struct Decoder {
     /// The A-MPDU of the packet before, by its number and transmitter, unless that was its last.
     ampdu: Option<(u32, Option<MacAddress>)>,
     decryption: Decryption,
+    /// Whether a frame has had an FCS that matched: one without protection, and one with it.
+    fcs_matches: [bool; 2],
     memory_limit_bytes: u64,
 }
 
 impl Decoder {
     /// A decoder whose records may occupy `memory_limit_bytes`, and which opens protected frames with `decryption`.
     pub(crate) fn new(memory_limit_bytes: u64, decryption: Decryption) -> Self {
-        Self { capture: Capture::default(), aids: 0, ampdu: None, decryption, memory_limit_bytes }
+        let fcs_matches = [false; 2];
+        Self {
+            capture: Capture::default(),
+            aids: 0,
+            ampdu: None,
+            decryption,
+            fcs_matches,
+            memory_limit_bytes,
+        }
     }
 
     /// Memory of the records in bytes, without that of names and of the tree of cells.
@@ -86,6 +97,7 @@ impl Decoder {
             + self.capture.frames.capacity() * size_of::<AirFrame>()
             + self.capture.beacons.capacity() * size_of::<Beacon>()
             + self.capture.called.capacity() * size_of::<Vec<u16>>()
+            + self.capture.block_acks.capacity() * size_of::<BlockAck>()
             + self.capture.wake_times.capacity() * size_of::<TwtSetup>()
             + self.aids * size_of::<u16>();
         records as u64
@@ -105,6 +117,7 @@ impl Decoder {
     pub(crate) fn append(&mut self, other: Self) {
         let (frames, beacons) = (self.capture.frames.len() as u32, self.capture.beacons.len() as u32);
         let (called, wake_times) = (self.capture.called.len() as u32, self.capture.wake_times.len() as u32);
+        let block_acks = self.capture.block_acks.len() as u32;
         self.capture.packets.extend(other.capture.packets.into_iter().map(|packet| CapturedPacket {
             number: packet.number.saturating_add(self.capture.packets_in_file),
             frame: packet.frame.map(|frame| frame + frames),
@@ -113,6 +126,7 @@ impl Decoder {
         self.capture.frames.extend(other.capture.frames.into_iter().map(|frame| AirFrame {
             beacon: frame.beacon.map(|beacon| beacon + beacons),
             mu_rts: frame.mu_rts.map(|place| place + called),
+            block_ack: frame.block_ack.map(|place| place + block_acks),
             sleep_change: frame.sleep_change.map(|change| match change {
                 SleepChange::TwtAccepted(index) => SleepChange::TwtAccepted(index + wake_times),
                 other => other,
@@ -121,6 +135,7 @@ impl Decoder {
         }));
         self.capture.beacons.extend(other.capture.beacons);
         self.capture.called.extend(other.capture.called);
+        self.capture.block_acks.extend(other.capture.block_acks);
         self.capture.wake_times.extend(other.capture.wake_times);
         self.aids += other.aids;
         self.capture.packets_in_file =
@@ -208,6 +223,16 @@ impl Decoder {
         self.capture.packets.push(packet);
     }
 
+    /// Whether the FCS of a frame does not match, also if radiotap does not say so. Some monitors write frames with an FCS that never matches, or
+    /// that matches no frame that they have decrypted: it counts once one of the kind has matched.
+    fn is_wrong(&mut self, frame: &[u8]) -> bool {
+        let is_protected = frame.get(1).is_some_and(|flags| flags & 0x40 != 0);
+        let has_matched = &mut self.fcs_matches[usize::from(is_protected)];
+        let matches = check_fcs(frame);
+        *has_matched |= matches;
+        *has_matched && !matches
+    }
+
     /// Records an 802.11 frame with or without radiotap.
     fn air(&mut self, link: LinkType, mut packet: CapturedPacket, data: &[u8]) {
         let (radiotap, skip) = match link {
@@ -224,6 +249,7 @@ impl Decoder {
         } else {
             whole && check_fcs(bytes)
         };
+        let is_wrong = has_fcs && whole && self.is_wrong(bytes);
         if has_fcs {
             length = length.saturating_sub(FCS_BYTES);
             bytes = &bytes[..bytes.len().min(length as usize)];
@@ -235,6 +261,11 @@ impl Decoder {
             return;
         };
         let mut found = air_frame(&frame, length, &radiotap);
+        found.damaged |= is_wrong;
+        if let Some(block_ack) = block_ack(&frame).filter(|_| !found.damaged) {
+            found.block_ack = Some(self.capture.block_acks.len() as u32);
+            self.capture.block_acks.push(block_ack);
+        }
         found.is_continued = self.continues(&radiotap, &found);
         self.management(&frame, &mut found, whole);
         if let Some(aids) = called(&frame).filter(|_| !found.damaged) {
@@ -336,7 +367,10 @@ impl Decoder {
                     network.dtim_period = tim.dtim_period;
                 }
                 network.announce(TwtSchedule::all(elements));
-                let aids = tim.map_or_else(Vec::new, |tim| tim.aids().collect());
+                let is_map_ambiguous =
+                    tim.is_some_and(|tim| tim.first_octet > 0) && elements.has_several_bssids();
+                let map = tim.filter(|_| !is_map_ambiguous);
+                let aids = map.map_or_else(Vec::new, |tim| tim.aids().collect());
                 let dtim = tim.map(|tim| (tim.dtim_count, tim.dtim_period));
                 self.aids += aids.capacity();
                 found.beacon = Some(self.capture.beacons.len() as u32);
@@ -348,6 +382,7 @@ impl Decoder {
                     dtim,
                     group,
                     is_tim_missing,
+                    is_map_ambiguous,
                     is_multi_link: elements.is_multi_link(),
                     is_twt_responder: elements.is_twt_responder(),
                     timestamp_us,
@@ -509,7 +544,24 @@ fn air_frame(frame: &Frame<'_>, length: u32, radiotap: &Radiotap) -> AirFrame {
         reserves: reserved(header.duration_id),
         is_bufferable: is_bufferable(frame),
         mu_rts: None,
+        block_ack: None,
     }
+}
+
+/// What a compressed block acknowledgement of 64 or 256 MPDUs says.
+fn block_ack(frame: &Frame<'_>) -> Option<BlockAck> {
+    let (fixed, bits) = frame.body().split_at_checked(4)?;
+    let control = u16::from_le_bytes([fixed[0], fixed[1]]);
+    let is_compressed = frame.header().control.kind == FrameKind::BlockAck && control >> 1 & 0x0f == 2;
+    let mut bitmap = [0; 32];
+    let known =
+        bitmap.get_mut(..bits.len()).filter(|known| is_compressed && matches!(known.len(), 8 | 32))?;
+    known.copy_from_slice(bits);
+    Some(BlockAck {
+        tid: (control >> 12) as u8,
+        start: u16::from_le_bytes([fixed[2], fixed[3]]) >> 4,
+        bitmap,
+    })
 }
 
 /// The band of a channel by its centre frequency: channel 177 at 5885 MHz is the last of 5 GHz, channel 2 at 5935 MHz the first of

@@ -55,7 +55,7 @@ pub use error::{AnalyzeError, CaptureError};
 pub use file::{OnReading, Reading};
 pub use limits::Limits;
 pub use packet::{
-    AirFrame, Beacon, CapturedPacket, GroupProtocol, Ip, ObservedCell, TcpFields, TransportHeader,
+    AirFrame, Beacon, BlockAck, CapturedPacket, GroupProtocol, Ip, ObservedCell, TcpFields, TransportHeader,
 };
 pub use phy::{ASSUMED, ASSUMED_FAST, ASSUMED_SLOW};
 pub use replay::TAIL;

@@ -180,6 +180,29 @@ pub struct AirFrame {
     pub is_bufferable: bool,
     /// Of a Trigger frame that calls stations as an RTS does (MU-RTS, 802.11ax-2021 9.3.1.22.5): index into [`crate::Capture::called`].
     pub mu_rts: Option<u32>,
+    /// Of a compressed block acknowledgement: index into [`crate::Capture::block_acks`].
+    pub block_ack: Option<u32>,
+}
+
+/// A compressed block acknowledgement (802.11-2020 9.3.1.8.2) of at most 256 MPDUs.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockAck {
+    /// Traffic identifier.
+    pub tid: u8,
+    /// The sequence number that the first bit is about.
+    pub start: u16,
+    /// A bit for each MPDU that arrived.
+    pub bitmap: [u8; 32],
+}
+
+impl BlockAck {
+    /// Whether it acknowledges an MPDU with a traffic identifier and a sequence number. Of what came before its first number it does not tell:
+    /// that counts as acknowledged.
+    pub fn has(&self, tid: u8, number: u16) -> bool {
+        let place = usize::from(number.wrapping_sub(self.start) & 0x0fff);
+        let is_set = self.bitmap.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
+        self.tid == tid && (is_set || place >= 0x0800)
+    }
 }
 
 /// What an action frame changes about the times at which a station is awake.
@@ -256,6 +279,9 @@ pub struct Beacon {
     pub group: bool,
     /// Whether the whole body was captured, is an access point's, and has no TIM element.
     pub is_tim_missing: bool,
+    /// Whether its map of bits is one of several BSSIDs in one of two forms, and does not say in which (802.11-2020 9.4.2.5, methods A and B):
+    /// its octets begin at the first that is not zero, or after those of the groups.
+    pub is_map_ambiguous: bool,
     /// Whether it has a Multi-Link element (802.11be), so that its stations may have other links.
     pub is_multi_link: bool,
     /// Whether its access point answers requests for target wake time.
@@ -274,6 +300,13 @@ pub struct Beacon {
     pub switches_channel: bool,
     /// Whether it announces broadcast target wake times.
     pub has_broadcast_twt: bool,
+}
+
+impl Beacon {
+    /// Whether it shows for which stations frames are buffered; one without a TIM shows none.
+    pub const fn shows_bits(&self) -> bool {
+        self.dtim.is_some() && !self.is_map_ambiguous || self.is_tim_missing
+    }
 }
 
 /// A cell, from its beacons and probe responses.

@@ -19,6 +19,7 @@ mod costs;
 mod files;
 mod findings;
 mod ladders;
+mod legible;
 mod missed_set_up;
 mod outputs;
 mod radio;
@@ -213,10 +214,13 @@ fn buffered() -> Vec<(u64, Vec<u8>)> {
     vec![
         (0, poll()),
         (1, data(1, false)),
+        (1, ack(AP)),
         (2, null(true)),
+        (2, ack(STATION)),
         (100, beacon(&[1])),
         (101, poll()),
         (102, data(2, true)),
+        (102, ack(AP)),
     ]
 }
 

@@ -328,7 +328,7 @@ impl Timeline {
         beacons.packet.push(packet.number);
         beacons.dtim_count.push(beacon.dtim.map_or(u8::MAX, |(count, _)| count));
         beacons.dtim_period.push(beacon.dtim.map_or(0, |(_, period)| period));
-        beacons.tim_known.push(beacon.dtim.is_some() || beacon.is_tim_missing);
+        beacons.tim_known.push(beacon.shows_bits());
         beacons.group.push(beacon.group);
         beacons.aid_count.push(beacon.aids.len() as u16);
         beacons.aids.extend(&beacon.aids);

@@ -11,6 +11,7 @@ const ID_DS: u8 = 3;
 const ID_TIM: u8 = 5;
 const ID_CHANNEL_SWITCH: u8 = 37;
 const ID_EXTENDED_CHANNEL_SWITCH: u8 = 60;
+const ID_MULTIPLE_BSSID: u8 = 71;
 const ID_TWT: u8 = 216;
 const ID_VENDOR: u8 = 221;
 const ID_EXTENDED: u8 = 255;
@@ -79,6 +80,11 @@ impl<'a> Elements<'a> {
                 _ => None,
             }
         })
+    }
+
+    /// Whether it is the frame of several BSSIDs, the lowest bits of whose TIM are about groups (802.11-2020 9.4.2.5, 9.4.2.45).
+    pub fn has_several_bssids(self) -> bool {
+        self.find(ID_MULTIPLE_BSSID).and_then(<[u8]>::first).is_some_and(|indicator| *indicator > 0)
     }
 
     /// Whether there is a Multi-Link element.

@@ -1,27 +1,8 @@
 //! The frame check sequence: CRC-32 over header and body (802.11-2020 9.2.4.8).
 
-/// The CRC-32 polynomial of IEEE 802, bit-reversed because the least significant bit is sent first.
-const POLYNOMIAL: u32 = 0xedb8_8320;
-
-const TABLE: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut value = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 { value >> 1 ^ POLYNOMIAL } else { value >> 1 };
-            bit += 1;
-        }
-        table[byte] = value;
-        byte += 1;
-    }
-    table
-};
-
 /// The check sequence of a frame that does not carry it yet.
 pub fn fcs(frame: &[u8]) -> u32 {
-    !frame.iter().fold(!0, |crc, byte| crc >> 8 ^ TABLE[((crc ^ u32::from(*byte)) & 0xff) as usize])
+    crc32fast::hash(frame)
 }
 
 /// Whether the last four bytes are the check sequence of the bytes before them. False for fewer than four bytes.

@@ -326,8 +326,8 @@ def _require_station(analysis: "Analysis", asked: list[str], junit: Path | None,
         print_json({name: value for name, value in document.items() if name != "timeline"})
     else:
         show(*_heading(document))
-    why = "expected --station ADDR, since the capture leaves doubt which station is meant"
-    text = f"{', '.join(asked)}: {why if document['candidates'] else 'expected a capture with a station, got none'}"
+    why = "the capture leaves doubt which station is meant: expected --station ADDR, for"
+    text = f"{why if document['candidates'] else 'expected a capture with a station, got none, for'} {', '.join(asked)}"
     if junit is not None:
         verdicts.write_junit_error(junit, document["capture"]["file"], text)
     say(text)

@@ -121,14 +121,20 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
 
 
 def check_any(option: str, found: Counts, *, strict: bool = False) -> None:
-    """Raises `RunError` where nothing of these kinds is decided, and with `strict` where one is undecidable."""
+    """Raises `RunError` where nothing of these kinds is decided, and with `strict` where one is undecidable.
+
+    Otherwise a line says how many are.
+    """
     nothing = _nothing_decided(found)
     # No case of JUnit is about keep-alives.
     if nothing is not None and (option == "--junit" or not found.get(KEEP_ALIVE, {}).get("count")):
         raise RunError(f"{option}: {nothing}")
     open_ = [f"{kind} {_number(of_kind, 'undecidable')}" for kind, of_kind in found.items() if of_kind["undecidable"]]
-    if open_ and strict:
-        raise RunError(f"{option}: undecidable: {', '.join(open_)}: --strict expects none")
+    if open_:
+        text = f"{option}: undecidable: {', '.join(open_)}"
+        if strict:
+            raise RunError(f"{text}: --strict expects none")
+        say(f"{text}; --strict makes that a failure")
 
 
 def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
@@ -194,7 +200,7 @@ def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
 def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = False, gaps: Sequence[str] = ()) -> None:
     """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided.
 
-    With `strict` a rule of which anything is undecidable has failed, too. Each of the `gaps` is an error.
+    One that passes says what it leaves undecidable. With `strict` a rule of which anything is undecidable has failed, too. Each of the `gaps` is an error.
     Keys that decrypt nothing are an error, and so is a capture that decides no rule.
     """
     found = counts(documents)
@@ -213,6 +219,9 @@ def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = Fal
         elif not of_kind["kept"]:
             why = f"not evaluated: {_lacks(kind, undecidable, documents)}"
             ElementTree.SubElement(case, "skipped", message=printable(why))
+        elif undecidable:
+            text = f"{undecidable} undecidable beside {_number(of_kind, 'kept')} kept"
+            ElementTree.SubElement(case, "system-out").text = text
         cases.append(case)
     undecrypted, nothing = decryption.failure(documents), _nothing_decided(found)
     if undecrypted is not None:

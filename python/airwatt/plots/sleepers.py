@@ -120,11 +120,14 @@ class Sleepers:
         self.line = document["timeline"]
         captured = {name: timelines.columns(self.line, name) for name in ("modes", "frames", "beacons")}
         packets = [timelines.columns(one["timeline"], "packets") for one in self.documents]
-        self.packets = np.concatenate([_seconds(of["time_ns"]) for of in packets])
+        times = [_seconds(of["time_ns"]) for of in packets]
+        self.packets = np.concatenate(times)
         self.down = packets[0]["down"]
         self.beacons = captured["beacons"]
         frames, modes = captured["frames"], captured["modes"]
         self.frames = _seconds(frames["time_ns"])
+        # Packets that follow may have times before those of others.
+        self.is_set_back = any(bool((np.diff(of) < -_SET_BACK_S).any()) for of in (*times, self.frames))
         # A capture's clock may go back, and then the numbers of its packets are not in order of time.
         self.by_number = np.argsort(frames["packet"], kind="stable")
         self.packet_numbers = frames["packet"][self.by_number]
@@ -286,16 +289,12 @@ class Sleepers:
             _ticks(axes[-1], scale)
         silent = "1 silent time" if len(whole.gaps) == 1 else f"{len(whole.gaps)} silent times"
         shortened = f", {silent} shortened (tinted)" if whole.gaps else ""
-        over = "; its clock was set back: parts lie over each other" if self._is_set_back() else ""
+        over = "; its clock was set back: parts lie over each other" if self.is_set_back else ""
         grid[0, 0].set_title(f"the whole capture, {clock(self.end)}{shortened}{over}", pad=28 if whole.gaps else None)
         if whole.gaps:
             grid[-1, 0].set_xlabel(_shortening(whole), fontsize=8)
             self._proportions(grid[0, 0])
         grid[0, 1].set_title(f"{1000 * (end - begin):.0f} ms from {begin:.3f} s")
-
-    def _is_set_back(self) -> bool:
-        """Whether packets that follow have times before those of others."""
-        return any(bool((np.diff(times) < -_SET_BACK_S).any()) for times in (self.packets, self.frames))
 
     def _proportions(self, axes: Axes) -> None:
         """A lane above the others in which time is as long as it was."""

@@ -222,7 +222,7 @@ impl Cell {
         self.air.push(air);
         self.timestamps_us.push(beacon.timestamp_us);
         self.late_by.push(self.targets.late_by(beacon));
-        if beacon.dtim.is_none() && !beacon.is_tim_missing {
+        if !beacon.shows_bits() {
             self.unknown.push(place);
         }
         for aid in &beacon.aids {

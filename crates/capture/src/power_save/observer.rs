@@ -30,11 +30,23 @@ pub(crate) fn is_acknowledged(capture: &Capture, packets: &[CapturedPacket], ind
     };
     packets.iter().skip(index + 1).take(RESPONSE_WITHIN).any(|next| {
         capture.frame(next).is_some_and(|response| {
-            matches!(response.control.kind, FrameKind::Ack | FrameKind::BlockAck)
-                && Some(response.receiver) == frame.transmitter
-                && next.at.saturating_since(packet.at) < RESPONSE
+            answers(capture, frame, response) && next.at.saturating_since(packet.at) < RESPONSE
         })
     })
+}
+
+/// Whether a frame is an acknowledgement that may be that of another: one to its transmitter, a block acknowledgement for data that it names.
+fn answers(capture: &Capture, frame: &AirFrame, response: &AirFrame) -> bool {
+    let is_about = match response.control.kind {
+        FrameKind::Ack => true,
+        FrameKind::BlockAck => {
+            let said = response.block_ack.and_then(|place| capture.block_acks.get(place as usize));
+            let of = frame.tid.zip(frame.sequence_control).filter(|_| frame.control.kind.has_payload());
+            said.is_none_or(|said| of.is_some_and(|(tid, sequence)| said.has(tid, sequence >> 4)))
+        }
+        _ => false,
+    };
+    is_about && Some(response.receiver) == frame.transmitter
 }
 
 /// Whether the acknowledgement of a frame is its own, and not that of a retransmission that the monitor missed: it follows at once. A block
@@ -47,12 +59,8 @@ fn is_acknowledged_at_once(capture: &Capture, packets: &[CapturedPacket], index:
     let ended = packet.at + frame.air_time().unwrap_or_default();
     packets.iter().skip(index + 1).take(RESPONSE_WITHIN).any(|next| {
         capture.frame(next).is_some_and(|response| {
-            let limit = match response.control.kind {
-                FrameKind::Ack => AT_ONCE,
-                FrameKind::BlockAck => RESPONSE,
-                _ => return false,
-            };
-            Some(response.receiver) == frame.transmitter && next.at.saturating_since(ended) < limit
+            let limit = if response.control.kind == FrameKind::Ack { AT_ONCE } else { RESPONSE };
+            answers(capture, frame, response) && next.at.saturating_since(ended) < limit
         })
     })
 }

@@ -91,7 +91,7 @@ impl Promise {
             is_settled: false,
             has_woken: false,
             asked: None,
-            doubt: (acknowledged == Some(false)).then_some(UNACKNOWLEDGED),
+            doubt: (acknowledged != Some(true)).then_some(UNACKNOWLEDGED),
         }
     }
 

@@ -177,6 +177,11 @@ fn notes(capture: &Capture) -> Vec<String> {
     if let Some(oversized) = notes.oversized {
         list.push(format!("left out: {oversized}"));
     }
+    let wrong = capture.frames.iter().filter(|frame| frame.damaged).count();
+    if wrong > 0 {
+        let (frames, were) = if wrong == 1 { ("frame", "was") } else { ("frames", "were") };
+        list.push(format!("{wrong} {frames} with a wrong checksum {were} left out"));
+    }
     if notes.out_of_order > 0 {
         list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
     }

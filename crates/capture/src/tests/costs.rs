@@ -33,7 +33,15 @@ fn each_wait_is_charged_once() {
     let mut request = frame(FrameKind::AssociationRequest, true, |_| ());
     // Capabilities, and a listen interval of two beacons.
     request.extend_from_slice(&[1, 0, 2, 0]);
-    let mut frames = vec![(0, request), (0, null(true)), (1, poll()), (2, data(1, true)), (105, beacon(&[]))];
+    let mut frames = vec![
+        (0, request),
+        (0, null(true)),
+        (0, ack(STATION)),
+        (1, poll()),
+        (2, data(1, true)),
+        (2, ack(AP)),
+        (105, beacon(&[])),
+    ];
     frames.extend(rest);
     frames.extend([(1_500, poll()), (1_502, data(2, false)), (1_510, null(true))]);
     let found = findings(&ladder(&frames));

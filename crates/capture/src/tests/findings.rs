@@ -605,7 +605,7 @@ fn a_frame_that_no_beacon_announced_says_what_else_explains_it() {
             header.control.retry = retry;
             header.sequence_control = Some(number << 4);
         });
-        let begin = [(0, null(true)), (1, poll()), (2, data(1, true))];
+        let begin = [(0, null(true)), (0, ack(STATION)), (1, poll()), (2, data(1, true)), (2, ack(AP))];
         let frames =
             [&begin[..], &[(102, beacon(&[])), (204, beacon(&[])), (210, poll()), (211, second)]].concat();
         let found = findings(&ladder(&frames));

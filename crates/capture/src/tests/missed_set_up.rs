@@ -40,9 +40,11 @@ fn verdict_after(actions: &[TwtAction], from_station: usize, gap: u16) -> (Verdi
     let next = 10 + actions.len().saturating_sub(from_station) as u16 + gap;
     frames.extend([
         (1_100, null(true)),
+        (1_100, ack(STATION)),
         (1_122, beacon_numbered(next, &[1])),
         (1_125, poll()),
         (1_126, data(next + 1, true)),
+        (1_126, ack(AP)),
         (1_224, beacon_numbered(next + 2, &[])),
         (1_227, poll()),
         (1_228, data(next + 3, false)),
@@ -50,6 +52,7 @@ fn verdict_after(actions: &[TwtAction], from_station: usize, gap: u16) -> (Verdi
         (1_329, poll()),
         (1_330, data(next + 5, false)),
         (1_350, null(false)),
+        (1_350, ack(STATION)),
     ]);
     let found = findings(&ladder(&frames)).into_iter().find(|one| one.kind == FindingKind::TimNeverSet);
     let found = found.expect("the beacon of 1,224 ms conceals the frame");

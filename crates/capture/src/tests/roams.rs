@@ -10,7 +10,7 @@ const OTHER_AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 /// A frame of or to the other access point.
 fn of_other(bytes: &[u8]) -> Vec<u8> {
     let (mut bytes, len) = (bytes.to_vec(), AP.0.len());
-    for at in 0..bytes.len() - len {
+    for at in 0..=bytes.len() - len {
         if bytes[at..at + len] == AP.0 {
             bytes[at..at + len].copy_from_slice(&OTHER_AP.0);
         }
@@ -18,14 +18,21 @@ fn of_other(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The other access point conceals a frame in the beacons of packets 7 and 8; after it the station is with one that does all as it should.
+/// The other access point conceals a frame in the beacons of packets 10 and 11; after it the station is with one that does all as it should.
 fn roam() -> Vec<(u64, Vec<u8>)> {
     let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
     let guilty = [&buffered()[..], &later].concat();
     let guilty = guilty.iter().map(|(millis, bytes)| (*millis, of_other(bytes)));
     let aid_2 = || frame(FrameKind::PsPoll, true, |header| header.duration_id = 0xc002);
-    let innocent =
-        [(350, null(true)), (420, beacon(&[2])), (421, aid_2()), (422, data(4, false)), (520, beacon(&[]))];
+    let innocent = [
+        (350, null(true)),
+        (350, ack(STATION)),
+        (420, beacon(&[2])),
+        (421, aid_2()),
+        (422, data(4, false)),
+        (422, ack(AP)),
+        (520, beacon(&[])),
+    ];
     guilty.chain(innocent).collect()
 }
 
@@ -41,7 +48,7 @@ fn after_a_roam_a_finding_names_the_access_point_with_which_it_happened() {
     let ap = Some(AP.to_string());
     assert_eq!(
         named.collect::<Vec<_>>(),
-        [(6, other.clone()), (7, other.clone()), (8, other.clone()), (14, ap.clone())]
+        [(8, other.clone()), (10, other.clone()), (11, other.clone()), (18, ap.clone())]
     );
     // The last one is the cell of the station, and both are named.
     let seen = &analysis.air.unwrap().stations[0];

@@ -250,7 +250,7 @@ impl StationState {
                 Verdict::Undecidable,
                 &[from.1, mark.1],
                 format!(
-                    "{what} not captured between packet {} and the frame: the snap length cuts it off",
+                    "{what} not readable between packet {} and the frame: the snap length cuts it off, or it is of several BSSIDs",
                     from.1
                 ),
             );

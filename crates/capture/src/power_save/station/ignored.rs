@@ -21,7 +21,7 @@ use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
 const NOT_ANNOUNCED: &str =
     "neither the beacon before the PS-Poll nor More Data announced a frame, which may have arrived after it";
-const NO_BEACON: &str = "the beacon before the PS-Poll was not captured with its TIM, so that the frame may have arrived after it";
+const NO_BEACON: &str = "the beacon before the PS-Poll was not captured with a TIM that can be read, so that the frame may have arrived after it";
 const STALE: &str = "the beacon before the PS-Poll may have announced the frame that was delivered right before it, and another one have arrived later";
 const AGED: &str = "the announced frame may have been discarded for its age before the PS-Poll, since it may have waited for the listen interval, and \
                     another one have arrived later";
@@ -180,8 +180,10 @@ impl StationState {
                 _ => String::new(),
             };
             let waited = seconds(until.saturating_since(poll.0));
-            let again = match polls.len() {
-                1 => String::new(),
+            // What came soon after the last one answers that.
+            let in_vain = polls.iter().filter(|((at, _), _)| until.saturating_since(*at) > PROMPT).count();
+            let again = match in_vain {
+                0 | 1 => String::new(),
                 count => format!(", though the station asked {count} times"),
             };
             let why = known.as_ref().map_or_else(|why| format!("; {why}"), |_| provided(Some(assumption)));

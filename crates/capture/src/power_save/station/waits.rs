@@ -151,7 +151,7 @@ impl StationState {
         } else if !self.missed_none_since(delivery, beacon.0) {
             Some("the monitor may have missed that it was fetched before")
         } else if woken_by.is_none() || is_cut {
-            Some("the beacon for which it had to wake up was not captured with its TIM")
+            Some("the beacon for which it had to wake up was not captured with a TIM that can be read")
         } else if findings.pauses.between(self.record.bssid, wakes_by, fetched.0) <= LATE {
             Some("the station may have waited for the channel")
         } else {
