@@ -659,6 +659,6 @@ def test_a_picture_of_a_clock_that_was_set_back_has_all_parts(airwatt, tmp_path)
     assert airwatt("analyze", CAPTURE, "--policy", "psm", "--plot", picture).status == 0
     assert "its clock was set back" not in picture.read_text()
     # Packets of a second station begin before those of the first one end.
-    assert airwatt("run", "ten-stations", "--until", "2s", "--pcap", tmp_path / "ten.pcapng").status == 0
-    assert airwatt("analyze", tmp_path / "ten.pcapng", "--station", "all", "--plot", picture).status == 0
+    assert airwatt("run", "two-access-points", "--pcap", tmp_path / "two.pcapng").status == 0
+    assert airwatt("analyze", tmp_path / "two.pcapng", "--station", "all", "--plot", picture).status == 0
     assert "its clock was set back" not in picture.read_text()

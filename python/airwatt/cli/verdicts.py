@@ -200,7 +200,8 @@ def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
 def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = False, gaps: Sequence[str] = ()) -> None:
     """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided.
 
-    One that passes says what it leaves undecidable. With `strict` a rule of which anything is undecidable has failed, too. Each of the `gaps` is an error.
+    One that passes says what it leaves undecidable. With `strict` a rule of which anything is undecidable has failed,
+    too. Each of the `gaps` is an error.
     Keys that decrypt nothing are an error, and so is a capture that decides no rule.
     """
     found = counts(documents)
