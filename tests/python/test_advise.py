@@ -190,6 +190,15 @@ def test_python_raises_what_the_command_says():
     assert json.dumps(advice.flow("up:cbr:64kbps"))
 
 
+def test_a_capture_that_is_cut_says_so(airwatt, tmp_path):
+    """Half of a capture was answered as if it were whole."""
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes((ROOT / "captures/tcp-download.pcapng").read_bytes()[:150_001])
+    arguments = ["advise", cut, "--delay", "30ms", "--confirm", "1"]
+    assert "note: the last packet is cut short" in airwatt(*arguments).out
+    assert airwatt(*arguments, "--json").json["notes"] == ["the last packet is cut short and was left out"]
+
+
 def test_a_capture_is_asked_of_the_models_first_too():
     capture = ROOT / "captures" / "tcp-download.pcapng"
     found = advice.advise_capture(capture, 0.001)

@@ -2,7 +2,8 @@
 //!
 //! The copy is a pcapng file with the packets as they are, in the order of the file; Wireshark shows the comments of a packet
 //! above its layers, and `pkt_comment` filters by them. The capture is read twice: what a frame means for a finding may
-//! follow from later frames. Left out: comments and statistics of the original, and the names of its interfaces.
+//! follow from later frames. Left out: comments and statistics of the original but how much it lacks,
+//! and the names of its interfaces.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -79,7 +80,8 @@ fn copy(
     let out = Writer::new(out, format!("{}, annotated", capture.file)).map_err(failed)?;
     let mut copier = Copier { out, comments, number: 0 };
     for file in files {
-        read_to_sink(file, &mut copier, &mut |bytes| on_reading(Reading { bytes, of: None }))?;
+        let read = read_to_sink(file, &mut copier, &mut |bytes| on_reading(Reading { bytes, of: None }))?;
+        copier.out.ended(&read.end);
     }
     copier.out.finish().map_err(failed)
 }
@@ -191,6 +193,14 @@ impl PacketSink for Copier<'_> {
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
         self.number = self.number.saturating_add(1);
         self.out.packet(link, unix_ns, original, data, self.comments.at(self.number));
+    }
+
+    fn comment(&mut self, text: &str) {
+        self.out.comment(text);
+    }
+
+    fn dropped(&mut self, packets: u64) {
+        self.out.dropped(packets);
     }
 
     fn is_empty(&self) -> bool {

@@ -53,9 +53,10 @@ pub fn anonymize(
     let mut sink =
         Sink { out: Writer::new(out, "anonymized".to_owned()).map_err(failed)?, masks: Masks::default() };
     for file in files {
-        read_to_sink(file, &mut sink, &mut |bytes| {
+        let read = read_to_sink(file, &mut sink, &mut |bytes| {
             watch(AnalysisProgress::Reading(Reading { bytes, of: None }))
         })?;
+        sink.out.ended(&read.end);
     }
     sink.out.finish().map_err(failed)
 }
@@ -69,6 +70,14 @@ impl PacketSink for Sink<'_> {
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]) {
         let masked = self.masks.packet(link, original, data);
         self.out.packet(link, unix_ns, original, &masked, Vec::new());
+    }
+
+    fn comment(&mut self, text: &str) {
+        self.out.comment(text);
+    }
+
+    fn dropped(&mut self, packets: u64) {
+        self.out.dropped(packets);
     }
 
     fn is_empty(&self) -> bool {

@@ -93,6 +93,10 @@ pub struct Oversized {
     pub count: u32,
 }
 
+/// A comment of statistics by which a copy says that the original ends within a packet, or is damaged.
+pub(crate) const CUT: &str =
+    "the capture that this is a copy of is cut short or damaged: what came after is missing";
+
 /// Defects of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
@@ -100,6 +104,8 @@ pub struct Notes {
     pub truncated: bool,
     /// Reading ended at damage, after this many bytes of the capture; the text says what it was.
     pub damaged: Option<(u64, &'static str)>,
+    /// It is a copy by this crate of a capture that was cut short or damaged.
+    pub original_cut: bool,
     /// Packets that the file says were dropped as it was made, at least.
     pub dropped: u64,
     /// Files of a folder that cannot be read, a sentence each: the others are the capture.
@@ -169,6 +175,7 @@ impl Notes {
     /// Adds the defects of another file.
     pub(crate) fn append(&mut self, other: Self) {
         self.truncated |= other.truncated;
+        self.original_cut |= other.original_cut;
         self.damaged = self.damaged.or(other.damaged);
         // Files of a ring have counts from its beginning on.
         self.dropped = self.dropped.max(other.dropped);

@@ -10,8 +10,12 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
+
+use crate::capture::CUT;
+use crate::file::End;
 
 /// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
@@ -23,6 +27,10 @@ pub(crate) struct Writer<'a> {
     links: Vec<u32>,
     /// The time of the packet before, in nanoseconds since 1970.
     last_ns: u64,
+    /// Packets that were dropped as the original was made.
+    dropped: u64,
+    /// Whether the original, or what it is itself a copy of, is cut short or damaged.
+    is_cut: bool,
     failed: Option<io::Error>,
 }
 
@@ -39,7 +47,7 @@ impl<'a> Writer<'a> {
             ..SectionHeaderBlock::default()
         };
         let out = PcapNgWriter::with_section_header(out, section).map_err(io_error)?;
-        Ok(Self { out, links: Vec::new(), last_ns: 0, failed: None })
+        Ok(Self { out, links: Vec::new(), last_ns: 0, dropped: 0, is_cut: false, failed: None })
     }
 
     /// Writes a packet, with the arguments of a sink; one without a time has that of the packet before.
@@ -83,6 +91,34 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// How the reading of a file of the original ended.
+    pub(crate) fn ended(&mut self, end: &End) {
+        self.is_cut |= matches!(end, End::CutShort | End::Damaged(_));
+    }
+
+    /// A comment of the original.
+    pub(crate) fn comment(&mut self, text: &str) {
+        self.is_cut |= text == CUT;
+    }
+
+    /// Packets that a file of the original says were dropped. Files of a ring have counts from its beginning on.
+    pub(crate) fn dropped(&mut self, packets: u64) {
+        self.dropped = self.dropped.max(packets);
+    }
+
+    /// Statistics that say what the original lacks, at the end of the copy.
+    fn write_lacks(&mut self) -> io::Result<()> {
+        let dropped = (self.dropped > 0).then_some(InterfaceStatisticsOption::IsbIfDrop(self.dropped));
+        let cut = self.is_cut.then_some(InterfaceStatisticsOption::Comment(Cow::Borrowed(CUT)));
+        let options: Vec<_> = cut.into_iter().chain(dropped).collect();
+        if self.is_empty() || options.is_empty() {
+            return Ok(());
+        }
+        let lacks = InterfaceStatisticsBlock { interface_id: 0, timestamp: self.last_ns, options };
+        self.out.write_block(&lacks.into_block()).map_err(io_error)?;
+        Ok(())
+    }
+
     /// Whether no packet was written.
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()
@@ -94,7 +130,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Ends the file, with the first error of it.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if self.failed.is_none() {
+            self.failed = self.write_lacks().err();
+        }
         match self.failed {
             Some(error) => Err(error),
             None => self.out.into_inner().flush(),

@@ -17,7 +17,7 @@ use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;
 
 use crate::absence::Absences;
-use crate::capture::{Capture, FileFormat, LinkType, Oversized};
+use crate::capture::{CUT, Capture, FileFormat, LinkType, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
     AirFrame, Beacon, BlockAck, CapturedPacket, GroupProtocol, Ip, PacketSink, SleepChange, TcpFields,
@@ -455,6 +455,7 @@ impl PacketSink for Decoder {
     }
 
     fn comment(&mut self, text: &str) {
+        self.capture.notes.original_cut |= text == CUT;
         if let Some((name, profile)) =
             text.strip_prefix("profile of radio ").and_then(|rest| rest.split_once(":\n"))
         {

@@ -449,7 +449,7 @@ pub(crate) trait PacketSink {
     /// were captured.
     fn packet(&mut self, link: u32, unix_ns: Option<u64>, original: u32, data: &[u8]);
 
-    /// A comment of the section header of pcapng.
+    /// A comment of the section header of pcapng, and that of a copy about its original.
     fn comment(&mut self, _text: &str) {}
 
     /// Packets that the file says were dropped as it was made.

@@ -64,6 +64,8 @@ class Advice:
     """Delay bounds in s, and the power of the tunnel in W."""
     from_capture: bool = False
     """Replayed packets take the place of simulated flows."""
+    notes: list[str] = field(default_factory=list)
+    """What the capture lacks, such as its end, and what else was noticed about it."""
     battery: Battery | None = None
     voltage_v: float | None = None
     """Of the radio's profile."""
@@ -222,6 +224,7 @@ class Advice:
             "schema": SCHEMA,
             "version": __version__,
             "source": self.source,
+            "notes": self.notes,
             "radio": self.radio,
             "delay_budget_s": self.budget_s,
             "runs_per_candidate": self.runs,

@@ -61,8 +61,9 @@ def advise_capture(
     rows = rows_of(plan, chip.name, target, platforms.skipped(listening[-1] if listening else None))
     confirmed = [row for row in rows if row.confirm]
     advice = Advice(
-        budget_s, str(capture), radio_name, chip, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"]
-    )
+        budget_s, str(capture), radio_name, chip, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"],
+        notes=first["capture"]["notes"],
+    )  # fmt: skip
     packets = first["pace"]["packets_down"] + first["pace"]["packets_up"]
     # A listen interval is a setting of the cell: replays of one have an analysis of their own.
     for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):

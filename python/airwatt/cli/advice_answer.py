@@ -18,7 +18,7 @@ from airwatt.cli.advice_words import (
     why_not,
     with_error,
 )
-from airwatt.layout import filled
+from airwatt.layout import filled, printable
 
 if TYPE_CHECKING:
     from airwatt.advice import Advice, Row
@@ -37,6 +37,8 @@ def parts(found: Advice, *, details: bool) -> Iterator[str | Table]:
     yield filled(
         f"{found.source}, radio {found.radio}: least energy with {asked}, of {ran} settings that {how}:", COLUMNS
     )
+    if found.notes:
+        yield "\n".join(filled(f"note: {printable(note)}", COLUMNS) for note in found.notes)
     yield "\n".join(filled(line, COLUMNS, 11) for line in _verdict(found))
     yield from _how_to_set(found)
     notes = list(_notes(found))

@@ -2,7 +2,8 @@
 //!
 //! Blocks of pcapng are read here rather than by the library, which does not apply the interface's time resolution,
 //! and gives up on a comment that is not UTF-8 and on options without `opt_endofopt`, which may be missing (section 3.5
-//! of draft-ietf-opsawg-pcapng). Of statistics only the packets are read that were dropped. Left out: name resolution, secrets.
+//! of draft-ietf-opsawg-pcapng). Of statistics only the packets are read that were dropped, and what a copy says of its original. Left out: name
+//! resolution, secrets.
 
 use std::io::{self, Read};
 
@@ -10,7 +11,7 @@ use pcap_file::pcap::PcapParser;
 use pcap_file::{PcapError, TsResolution};
 
 use super::buffer::{Buffer, End};
-use crate::capture::LinkType;
+use crate::capture::{CUT, LinkType};
 use crate::packet::PacketSink;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -112,6 +113,10 @@ pub(super) fn read_pcapng(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketS
                 BLOCK_STATISTICS => {
                     if let Some(interface) = known.get_mut(words.get(0)? as usize) {
                         interface.dropped[1] = words.sum(12, &OPTIONS_DROPPED);
+                    }
+                    let mut options = words.options(12).unwrap_or_default().into_iter();
+                    if options.any(|(code, text)| code == OPTION_COMMENT && text == CUT.as_bytes()) {
+                        sink.comment(CUT);
                     }
                 }
                 _ => {

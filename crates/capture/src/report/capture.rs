@@ -4,7 +4,7 @@ use airwatt_base::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::capture::{Capture, FileFormat};
+use crate::capture::{CUT, Capture, FileFormat};
 use crate::clock;
 use crate::decrypt::DecryptionReport;
 use crate::flows::Flow;
@@ -150,6 +150,9 @@ fn notes(capture: &Capture) -> Vec<String> {
     }
     if let Some((position, what)) = notes.damaged {
         list.push(format!("damaged at byte {position} ({what}): the rest was not read"));
+    }
+    if notes.original_cut {
+        list.push(CUT.to_owned());
     }
     if notes.dropped > 0 {
         let (packets, were) = if notes.dropped == 1 { ("packet", "was") } else { ("packets", "were") };

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::*;
-use crate::{AnalysisProgress, analyze_stations, annotate};
+use crate::report::describe;
+use crate::{AnalysisProgress, analyze_stations, annotate, anonymize};
 
 /// A folder that is removed at the end.
 pub(super) struct Folder(PathBuf);
@@ -463,4 +464,36 @@ fn the_stations_that_beacons_name_keep_to_the_limit_of_memory() {
         analysis.capture.notes.iter().any(|note| note.contains("which stations beacons name"))
     };
     assert_eq!((says(&whole), says(&less)), (false, true));
+}
+
+/// A copy says that its original is cut short, and a copy of the copy does; one of a whole capture does not.
+#[test]
+fn a_copy_says_what_its_original_lacks() {
+    let folder = Folder::new("lacks");
+    let whole = exchange().0;
+    let copied = |path: &std::path::Path| {
+        let mut copies = [Vec::new(), Vec::new()];
+        anonymize(path, &mut copies[0], || Ok(()), &mut go_on).unwrap();
+        annotate(path, &Limits::default(), &[], &[], &mut copies[1], || Ok(()), &mut go_on).unwrap();
+        copies
+    };
+    for (name, bytes, is_cut) in [("whole", &whole[..], false), ("cut", &whole[..whole.len() - 3], true)] {
+        for copy in copied(&folder.write(name, bytes)) {
+            let again =
+                copied(&folder.write("copy", &copy)).map(|bytes| Capture::read("copy", &bytes[..]).unwrap());
+            let first = Capture::read("copy", &copy[..]).unwrap();
+            assert!(
+                [&first, &again[0], &again[1]].iter().all(|capture| capture.notes.original_cut == is_cut)
+            );
+            let notes = describe(&first, None, None).capture.notes;
+            assert_eq!(notes.iter().any(|note| note.contains("is cut short")), is_cut, "{notes:?}");
+        }
+    }
+    // Packets that were dropped are counted in copies, too.
+    let mut dropping = copied(&folder.write("whole", &whole))[0].clone();
+    let statistics = [5_u32, 36, 0, 0, 0, 8 << 16 | 5, 7, 0, 36].map(u32::to_le_bytes).concat();
+    dropping.extend_from_slice(&statistics);
+    for copy in copied(&folder.write("dropping", &dropping)) {
+        assert_eq!(Capture::read("copy", &copy[..]).unwrap().notes.dropped, 7);
+    }
 }
