@@ -31,23 +31,34 @@ pub(super) fn ways(config: &Config, device: u32) -> Vec<Change> {
     config.routes().iter().map(of_prefix).chain(ways_of_all(config, Some(device))).collect()
 }
 
-/// Routes prefixes into the tunnel; the routes end with the device.
-pub(super) fn add_routes(prefixes: &[Prefix], device: u32) -> Result<(), Failure> {
+/// The routes of this host that would come before those of prefixes into the tunnel, a sentence each. Routes over its own device do not.
+pub(super) fn routes_before(prefixes: &[Prefix], own: Option<u32>) -> Result<Vec<String>, Failure> {
     /// The metric of an IPv6 route for which none is named (IP6_RT_PRIO_USER of linux/ipv6_route.h); one of IPv4 has 0.
     const METRIC_V6: u32 = 1024;
     let there = if prefixes.is_empty() { Vec::new() } else { route::list()? };
-    for prefix in prefixes {
+    let before = |prefix: &Prefix| {
         let (to, metric) =
             ((prefix.address, prefix.length), if prefix.address.is_ipv6() { METRIC_V6 } else { 0 });
         let comes_first = |other: &&KernelRoute| {
-            other.destination() == to && other.table() == TABLE_MAIN && other.priority() <= metric
+            other.destination() == to
+                && other.table() == TABLE_MAIN
+                && other.priority() <= metric
+                && !own.is_some_and(|own| other.interfaces().contains(&own))
         };
-        if let Some(other) = there.iter().find(comes_first) {
-            return Err(Failure::Failed(format!(
-                "allowed_ips: {prefix} is reached by another route already, which would come first: {}",
-                other.describe()
-            )));
-        }
+        let other = there.iter().find(comes_first)?.describe();
+        Some(format!(
+            "allowed_ips: {prefix} is reached by another route already, which would come first: {other}"
+        ))
+    };
+    Ok(prefixes.iter().filter_map(before).collect())
+}
+
+/// Routes prefixes into the tunnel; the routes end with the device.
+pub(super) fn add_routes(prefixes: &[Prefix], device: u32) -> Result<(), Failure> {
+    if let Some(before) = routes_before(prefixes, Some(device))?.into_iter().next() {
+        return Err(Failure::Failed(before));
+    }
+    for prefix in prefixes {
         route_of(prefix, device).add()?;
     }
     Ok(())

@@ -19,7 +19,7 @@ use super::config::{Config, End};
 use super::host::{NEWS, Parts, TunnelHost, tunnel_of};
 use super::own_address::OwnAddress;
 use super::peers::{Input, Peer, Peers};
-use super::routing::{add_routes, change_host, forwards, host_changes, ways};
+use super::routing::{add_routes, change_host, forwards, host_changes, routes_before, ways};
 use super::{KIND, Up, instance};
 use crate::failure::Failure;
 use crate::instance::{self, Started};
@@ -46,9 +46,13 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     }
     let forwarded = [false, true].into_iter().filter(|ipv6| forwards(&config, *ipv6));
     let passing = forwarded.flat_map(|ipv6| firewall_hints::of_passing(&config.interface, ipv6));
-    let hints =
-        firewall_hints::give(firewall_hints::of_port(config.sessions().listen).into_iter().chain(passing));
-    if options.foreground.dry_run || options.foreground.check {
+    let of_firewall = firewall_hints::of_port(config.sessions().listen).into_iter().chain(passing);
+    // Of a tunnel that is to be up they are an error.
+    let is_asked = options.foreground.dry_run || options.foreground.check;
+    let own = host::index_of_device(&config.interface).ok();
+    let before = if is_asked { routes_before(&config.routes(), own)? } else { Vec::new() };
+    let hints = firewall_hints::give(of_firewall.chain(before));
+    if is_asked {
         options.foreground.in_order(&options.file, hints);
         return Ok(());
     }
