@@ -19,8 +19,8 @@ const LEAST: usize = 6;
 const MOST: usize = 64;
 /// Share of the largest rise from which on one is a begin.
 const NEARLY: f64 = 0.7;
-/// Share of the distances to their median that decides: a beacon just before a begin may move one.
-const MOST_OF_THEM: f64 = 0.9;
+/// Share of the distances to their median that decides: a beacon just before a begin may move one, and beacons may take a fifth of the time.
+const MOST_OF_THEM: f64 = 0.75;
 /// Spreads in milliseconds: up to the first the measurement follows the prediction, and one that is larger than the least by no more than
 /// the second is as likely.
 const FOLLOWS_MS: f64 = 10.0;
