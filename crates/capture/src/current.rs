@@ -13,6 +13,7 @@
 mod align;
 mod between;
 mod compared;
+mod drift;
 mod fit;
 mod onsets;
 mod pulses;
@@ -32,7 +33,7 @@ use serde::Serialize;
 
 use self::align::Aligned;
 pub use self::between::BetweenBeacons;
-use self::compared::Compared;
+use self::compared::{Compared, Placed};
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
 pub use self::pulses::BeaconCharge;
@@ -109,6 +110,9 @@ pub struct CurrentReport {
     pub offset_s: Option<f64>,
     /// Whether the caller gave it.
     pub offset_given: bool,
+    /// By how many millionths the trace's clock goes fast beside the capture's, for which its times were corrected; `null` if that makes no
+    /// difference.
+    pub clock_fast_ppm: Option<f64>,
     /// Correlation of both currents, over bins of 10 ms, or of 100 ms with `beacons_in_sleep`. Below 0.5 there are no `states`,
     /// unless the trace does not vary.
     pub correlation: Option<f64>,
@@ -222,6 +226,21 @@ fn currents(radio: &Radio, load: Load) -> Result<(StateCurrents, f64), String> {
 /// # Errors
 /// A sentence, if the radio has no voltage, the mean current is not above zero, or trace and capture do not overlap at `offset`.
 pub fn compare(
+    trace: &Trace,
+    prediction: &Prediction<'_>,
+    offset: Option<f64>,
+    traced: bool,
+) -> Result<CurrentReport, String> {
+    let (own, _) = currents(prediction.radio, prediction.load)?;
+    let drift = Placed::near(trace, prediction, own, offset).drift(trace);
+    let Some(drift) = drift else { return compare_clocked(trace, prediction, offset, traced) };
+    let mut report = compare_clocked(&trace.on_clock(drift), prediction, offset, traced)?;
+    report.clock_fast_ppm = Some(-1e6 * drift);
+    Ok(report)
+}
+
+/// The same with a trace whose clock goes as that of the capture does.
+fn compare_clocked(
     trace: &Trace,
     prediction: &Prediction<'_>,
     offset: Option<f64>,

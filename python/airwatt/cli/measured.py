@@ -206,6 +206,12 @@ def _place(current: dict[str, Any]) -> Iterator[str]:
         f"{NOTHING if correlation is None else f'{correlation:.3f}'}; over the {quantity(current['overlap_s'], 's')} "
         f"of both {quantity(current['measured_c'], 'C')} measured, {quantity(current['predicted_c'], 'C')} predicted"
     )
+    if current["clock_fast_ppm"] is not None:
+        fast_ppm = current["clock_fast_ppm"]
+        yield (
+            f"its clock goes {abs(fast_ppm):.1f} millionths {'fast' if fast_ppm > 0 else 'slow'} beside the capture's, "
+            "by which its times were corrected"
+        )
     if not current["states"]:
         yield (
             f"with a correlation below {LEAST_CORRELATION} the predicted times of states are not those of the trace, "

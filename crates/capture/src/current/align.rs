@@ -97,7 +97,7 @@ fn coarser(series: &[f32], count: usize) -> Vec<f32> {
 }
 
 /// Correlation of `measured`, moved by `offset` bins, with `predicted`; `None` if they do not overlap enough, or one is constant.
-fn correlation(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
+pub(super) fn correlation(predicted: &[f32], measured: &[f32], offset: i64) -> Option<f64> {
     let from = offset.max(0);
     let until = (offset + measured.len() as i64).min(predicted.len() as i64);
     let shorter = predicted.len().min(measured.len()) as f64;

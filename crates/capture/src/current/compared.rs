@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use airwatt_sim::replay::RadioPeriod;
 
 use super::align::{self, Aligned};
+use super::drift;
 use super::fit::Fit;
 use super::pulses::{Pulses, Rises, Wakeups};
 use super::{
@@ -16,7 +17,7 @@ use super::{
 };
 
 /// A trace at its place on the capture's clock, if it has one, and the fit of the states' currents there.
-struct Placed<'a> {
+pub(super) struct Placed<'a> {
     /// The prediction's times. Those awake for beacons alone are sleep if it does not know when beacons were sent.
     periods: Cow<'a, [RadioPeriod]>,
     currents: StateCurrents,
@@ -35,6 +36,25 @@ impl<'a> Placed<'a> {
         own: StateCurrents,
         offset: Option<f64>,
     ) -> Result<Self, String> {
+        let near = Self::near(trace, prediction, own, offset);
+        let aligned = near.aligned.filter(|_| near.belongs || offset.is_some());
+        let fit = aligned.as_ref().map(|aligned| Fit::of(&near.periods, &trace.intervals, aligned.offset_s));
+        if fit.as_ref().is_some_and(|fit| fit.covered_s == 0.0) {
+            return Err(format!(
+                "--offset: expected a time at which {} overlaps with the capture, got none",
+                trace.file
+            ));
+        }
+        Ok(Self { aligned, fit, ..near })
+    }
+
+    /// Where the trace correlates best, however little that is.
+    pub(super) fn near(
+        trace: &Trace,
+        prediction: &Prediction<'a>,
+        own: StateCurrents,
+        offset: Option<f64>,
+    ) -> Self {
         let beacons_in_sleep = !prediction.knows_beacons && has_beacons_alone(prediction.periods);
         let (periods, currents) = if beacons_in_sleep {
             without_beacons(prediction.periods, own)
@@ -45,15 +65,12 @@ impl<'a> Placed<'a> {
         let aligned = place(trace, &periods, &currents, offset, bin);
         let correlation = aligned.as_ref().map(|aligned| aligned.correlation);
         let belongs = correlation.is_some_and(|correlation| correlation >= LEAST_CORRELATION);
-        let aligned = aligned.filter(|_| belongs || offset.is_some());
-        let fit = aligned.as_ref().map(|aligned| Fit::of(&periods, &trace.intervals, aligned.offset_s));
-        if fit.as_ref().is_some_and(|fit| fit.covered_s == 0.0) {
-            return Err(format!(
-                "--offset: expected a time at which {} overlaps with the capture, got none",
-                trace.file
-            ));
-        }
-        Ok(Self { periods, currents, beacons_in_sleep, correlation, belongs, aligned, fit })
+        Self { periods, currents, beacons_in_sleep, correlation, belongs, aligned, fit: None }
+    }
+
+    /// The drift of the trace's clock ([`drift::of`]).
+    pub(super) fn drift(&self, trace: &Trace) -> Option<f64> {
+        drift::of(trace, &self.periods, &self.currents, self.aligned.as_ref()?.offset_s)
     }
 
     /// The charge that is predicted for the time of both, and the mean current.
@@ -245,6 +262,7 @@ impl<'a> Compared<'a> {
             predicted_asleep_share: self.predicted_asleep_share(),
             offset_s,
             offset_given: self.offset_given,
+            clock_fast_ppm: None,
             correlation: placed.correlation,
             beacons_in_sleep: placed.beacons_in_sleep,
             repeats_s: repeats_s.filter(|_| !others.is_empty()),

@@ -237,6 +237,48 @@ fn a_known_profile_comes_back() {
     }
 }
 
+/// A meter whose quartz goes fast or slow by 10 to 200 millionths shows the currents of the profile nonetheless: uncorrected, 0.6 ms at the
+/// end of a minute gave sleep twice its current. One that goes as the capture's clock does is left as it is.
+#[test]
+fn a_clock_that_drifts_is_corrected() {
+    let beacons = beacons();
+    let whole = beacons.last().map_or(Instant::ZERO, |last| last.start + last.duration);
+    let again = |round: u64| {
+        beacons
+            .iter()
+            .map(move |one| RadioPeriod { start: one.start + (whole - Instant::ZERO) * round, ..*one })
+    };
+    let periods: Vec<RadioPeriod> = (0..6).flat_map(again).collect();
+    let straight = metered(&periods, 2_000, 0.25, predicted);
+    for ppm in [0.0, 10.0, -20.0, 200.0] {
+        let mut trace = straight.clone();
+        trace.intervals.iter_mut().for_each(|one| one.start_s *= 1.0 + 1e-6 * ppm);
+        for offset in [None, Some(-0.25)] {
+            let report = compared(&trace, &periods, offset);
+            let fast = report.clock_fast_ppm;
+            assert!(
+                fast.is_none() == (ppm == 0.0) && (fast.unwrap_or(0.0) - ppm).abs() < 0.3 + 0.01 * ppm.abs(),
+                "{ppm}: {fast:?}"
+            );
+            for state in &report.states {
+                let known = state.predicted_c / state.time_s;
+                assert!((state.measured_a.unwrap() / known - 1.0).abs() < 0.02, "{ppm}: {known} {state:?}");
+            }
+        }
+    }
+    let uncorrected = straight.on_clock(20e-6);
+    let prediction = Prediction {
+        name: "psm",
+        periods: &periods,
+        radio: &radio(),
+        knows_beacons: true,
+        load: Load::default(),
+    };
+    let report = compare_clocked(&uncorrected, &prediction, None, false).unwrap();
+    let asleep = report.states.iter().find(|state| state.state == "sleep").unwrap();
+    assert!(asleep.measured_a.unwrap() > 1.5 * asleep.predicted_c / asleep.time_s, "{asleep:?}");
+}
+
 /// Noise of 1 mA moves a state's current by what its standard error says.
 #[test]
 fn noise_is_in_the_errors() {

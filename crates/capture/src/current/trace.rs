@@ -229,6 +229,12 @@ impl Trace {
         Self { file: self.file.clone(), samples: self.samples, intervals }
     }
 
+    /// The same on a clock on which so many seconds pass beyond one for each of its own.
+    pub(super) fn on_clock(&self, drift: f64) -> Self {
+        let moved = |each: &Interval| Interval { start_s: each.start_s * (1.0 + drift), ..*each };
+        Self { intervals: self.intervals.iter().map(moved).collect(), file: self.file.clone(), ..*self }
+    }
+
     /// The charge in that time, in coulombs.
     pub fn charge_c(&self) -> f64 {
         self.intervals.iter().map(Interval::charge_c).sum()
@@ -358,7 +364,7 @@ impl Samples {
 }
 
 /// Appends an interval, or extends the last one if it touches it and both are no longer than `least_s`.
-fn put_together(list: &mut Vec<Interval>, next: Interval, least_s: f64) {
+pub(super) fn put_together(list: &mut Vec<Interval>, next: Interval, least_s: f64) {
     if let Some(last) = list.last_mut() {
         let touches = next.start_s - last.end_s() < 1e-3 * f64::from(next.length_s);
         let length_s = next.end_s() - last.start_s;

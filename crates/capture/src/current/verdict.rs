@@ -194,6 +194,9 @@ pub(super) fn most_asleep(radio: &Radio, currents: &StateCurrents, load_a: f64) 
     hosts.fold(currents[RadioState::Sleep as usize], f64::max)
 }
 
+/// A device that is as predicted since it was not to sleep.
+const OFF: &str = "; the station's frames do not announce power save, or hardly: it is off, and the radio listens all the time (docs/same-current.md)";
+
 pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
     let verdict = |kind, text| CurrentVerdict { kind, text, more_a: None };
     let mean = format!(
@@ -209,6 +212,7 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
         return verdict(CurrentVerdictKind::Undetermined, text);
     }
     let sleeps_by_plan = measured.predicted_asleep_share >= LEAST_ASLEEP;
+    let is_off = measured.is_announced && !sleeps_by_plan;
     // Long samples of a device that sleeps may be as steady as those of one that does not, but not as high.
     let is_on = !measured.varies && measured.mean_a >= on_limit(currents, measured.load_a);
     let asleep = measured.asleep_share.or(is_on.then_some(0.0));
@@ -218,14 +222,16 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
     let is_beside = sleeps_by_plan && !is_asleep && measured.pulses.is_some();
     let is_close = measured.ratio().abs() <= radio.error().unwrap_or(0.0).max(CLOSE);
     if is_close && !is_beside && (asleep.is_some() || !sleeps_by_plan) {
-        return verdict(CurrentVerdictKind::AsPredicted, mean);
+        let text = if is_off { format!("{mean}{OFF}") } else { mean };
+        return verdict(CurrentVerdictKind::AsPredicted, text);
     }
     // Of a radio that is on all the time a profile may know a band alone.
     if !sleeps_by_plan && !is_asleep && measured.ratio() < 0.0 {
         let least = least_listening(measured.mean_a, radio, measured.load_a);
         if !least.is_empty() {
             let listens = milli(currents[RadioState::Listen as usize]);
-            let text = format!("{mean}; listening takes {listens}{least} (docs/same-current.md)");
+            let off = if is_off { OFF } else { "" };
+            let text = format!("{mean}; listening takes {listens}{least} (docs/same-current.md){off}");
             return verdict(CurrentVerdictKind::AsPredicted, text);
         }
     }
