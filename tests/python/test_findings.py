@@ -172,8 +172,8 @@ TOLD_BY_A_FRAME = {
 }
 """Innocent captures in which a frame or two tell that others were missed (an acknowledgement), that the access point
 could not send (a reservation, a Quiet or Channel Switch element), or the listen interval. Without these, or on the
-other side of a jump of the clock, nothing tells it, and what is assumed stands in the sentence of the finding: the rule that
-they may violate."""
+other side of a jump of the clock, nothing tells it, and what is assumed stands in the sentence of the finding: the rule
+that they may violate."""
 
 HELD_BY_ITS_COPY = "beacon-late-guilty-own"
 """Guilty since it reserved the medium itself. A copy of it in another cell reserves the medium for this one, too, which

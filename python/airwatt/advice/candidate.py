@@ -22,7 +22,9 @@ class Candidate:
     @property
     def name(self) -> str:
         """The policy with the values of its parameters."""
-        skipping = [] if self.listen_interval is None else [f"every {self.listen_interval} beacons"]
+        skipping = []
+        if self.listen_interval is not None:
+            skipping = ["every beacon" if self.listen_interval == 1 else f"every {self.listen_interval} beacons"]
         # A parameter that is true or false belongs to the platform, and tells no candidates apart.
         values = (value for _, value in self.parameters if value not in ("true", "false"))
         early = ["ending early"] if self.ends_early else []

@@ -189,10 +189,13 @@ def host_to_paste(lines: Sequence[str]) -> list[str]:
     return found
 
 
-def skipped(listen_interval: object) -> int | None:
-    """The beacons of a listen interval that has to be set, since no platform comes with it: a number above 1."""
-    beacons = int(str(listen_interval)) if str(listen_interval).isdecimal() else 1
-    return beacons if beacons > 1 else None
+def skipped(listen_interval: object, *, instead_of_dtims: bool = False) -> int | None:
+    """The beacons of a listen interval that has to be set, since no platform comes with it: a number above 1.
+
+    Or 1 `instead_of_dtims`, of a chip that receives DTIM beacons alone as it comes.
+    """
+    beacons = int(str(listen_interval)) if str(listen_interval).isdecimal() else 0
+    return beacons if beacons > 1 or (beacons == 1 and instead_of_dtims) else None
 
 
 def can_set(platform: str, candidate: Candidate) -> bool:

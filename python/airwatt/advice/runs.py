@@ -245,7 +245,9 @@ def _plan(
     platform, standard = platforms.with_wake_times(target, chip.name), text["wifi"]["standard"]
     wakes = platform is not None and platforms.agrees(standard)
     plan = json.loads(_core.advise_scenario(scenario, budget_s, confirm, tries_listen_intervals, wakes))
-    skipping = platforms.skipped(text["station"][0].get("listen_interval"))
+    station = text["station"][0]
+    has_dtims = laboratory.radio(str(station["radio"])).wakes_for_dtims and int(text["ap"]["dtim_period"]) > 1
+    skipping = platforms.skipped(station.get("listen_interval"), instead_of_dtims=is_interval_given and has_dtims)
     rows = rows_of(plan, chip.name, target, skipping, platform)
     without_wakes = standard if platform is not None and not wakes else None
     untried = _untried(without_wakes, without_intervals=not tries_listen_intervals and not is_interval_given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from airwatt.advice.combined_settings import OF_LWIP
 from airwatt.cli.advice_words import (
     COLUMNS,
     UNSETTABLE,
@@ -198,7 +199,7 @@ def _notes(found: Advice) -> Iterator[str]:
     best = found.ranked[0]
     yield from _round_trip(found)
     yield from few(found, best)
-    if best.candidate.listen_interval is not None:
+    if (best.candidate.listen_interval or 1) > 1:
         yield (
             "it misses frames to everyone (ARP, mDNS) after the beacons that it skips: a peer that asks for its "
             "address may get no answer"
@@ -218,15 +219,25 @@ def _notes(found: Advice) -> Iterator[str]:
         if timer_w is not None and figures is not None and timer_w > _DECIDES * figures.power_w:
             each = f"{more(found, timer_w)}{_left(found, timer_w)}"
             timer = f"; nor lwIP's TCP timer of 250 ms, {each} for each ms that it keeps the host awake"
-        yield f"not in it are frames of lwIP itself: {priced}{timer}"
+        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{timer}"
     if found.untried:
         yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
         yield "* nothing sets all of it: a driver or a firmware would have to do it"
 
 
+def _late_acks(found: Advice) -> str:
+    """What acknowledgements take that lwIP delays for longer than the flows assume."""
+    late = next((one for one in found.beside if one.setting.name == OF_LWIP and one.has_effect), None)
+    if late is None or late.change < _DECIDES:
+        return ""
+    more_w = late.figures.power_w - late.alone.power_w
+    return f"; nor that lwIP acknowledges after 250 ms, {more(found, more_w)}{_left(found, more_w)}"
+
+
 _DECIDES = 0.01
-"""Share of the power from which on a millisecond of lwIP's timer of TCP is named: a wake-up takes several."""
+"""Share of the power from which on late acknowledgements are named, and a millisecond of lwIP's timer of TCP: a wake-up
+takes several."""
 
 
 def _left(found: Advice, more_w: float) -> str:

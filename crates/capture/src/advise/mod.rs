@@ -30,7 +30,7 @@ use setting::Setting;
 
 /// Numbers of beacon intervals from one beacon that is received to the next, beside every beacon, that are candidates: DTIM beacons
 /// that are skipped if the access point announces each beacon as one. 3 and 10 are the intervals of makers' data sheets.
-const LISTEN_INTERVALS: [u32; 2] = [3, 10];
+const LISTEN_INTERVALS: [u32; 3] = [1, 3, 10];
 /// A modelled delay that exceeds the budget by less than this is left to the simulation.
 const UNDECIDED_S: f64 = 0.001;
 /// Number of candidates beyond the budget that are simulated too, to find out what more delay would save.
@@ -151,11 +151,12 @@ pub struct ModelQuestion {
 }
 
 impl ModelQuestion {
-    /// Whether a candidate is tried by a station that otherwise receives one beacon in `usual`: a shorter listen interval than that
-    /// only wakes it up more often.
+    /// Whether a candidate is tried by a station that otherwise receives one beacon in `usual`: one with a longer listen interval, which saves
+    /// energy, and the one that receives each beacon, which saves time.
     fn has(&self, candidate: &Candidate, usual: u32) -> bool {
-        let saves = |beacons| self.tries_listen_intervals && beacons > usual;
-        candidate.listen_interval.is_none_or(saves) && (self.tries_wake_times || !candidate.needs_agreement())
+        let differs = |beacons| self.tries_listen_intervals && (beacons > usual || beacons == 1 && usual > 1);
+        candidate.listen_interval.is_none_or(differs)
+            && (self.tries_wake_times || !candidate.needs_agreement())
     }
 }
 

@@ -38,11 +38,11 @@ fn candidates_are_each_policy_with_its_settings_once() {
     let all = Candidate::all();
     assert!(all.iter().enumerate().all(|(index, one)| !all[..index].contains(one)));
     assert!(all.iter().all(|one| one.policy != "ideal"));
-    // Seven times, each with two listen intervals too. The longest are those of drivers that stay awake while somebody types.
+    // Seven times, each with three listen intervals too. The longest are those of drivers that stay awake while somebody types.
     let timeouts = || all.iter().filter(|one| one.policy == "timeout");
     assert_eq!(
         (timeouts().count(), timeouts().filter(|one| one.listen_interval.is_some()).count()),
-        (21, 14)
+        (28, 21)
     );
     let longest = timeouts().filter_map(|one| one.setting).map(|(_, value)| value).max();
     assert_eq!(longest, Some(Span::from_secs(2)));
@@ -276,7 +276,7 @@ fn what_the_caller_sets_is_not_tried_and_the_models_best_are_run() {
 }
 
 /// Listen intervals are tried beyond what a station receives anyway, of a scenario as of a capture: with DTIM beacons alone, one in so
-/// many.
+/// many. Then that of each beacon is, too.
 #[test]
 fn listen_intervals_beyond_the_dtim_period_are_tried() {
     let intervals = |plan: ModelPlan| -> BTreeSet<u32> {
@@ -291,7 +291,7 @@ fn listen_intervals_beyond_the_dtim_period_are_tried() {
         let cell = CellReport { listen_interval, ..usual_cell() };
         intervals(ModelPlan::of_capture(&sparse(cell), question(1.0)))
     };
-    for (dtim_period, expected) in [(1, vec![3, 10]), (2, vec![3, 10]), (3, vec![10]), (10, vec![])] {
+    for (dtim_period, expected) in [(1, vec![3, 10]), (2, vec![1, 3, 10]), (3, vec![1, 10]), (10, vec![1])] {
         let expected = BTreeSet::from_iter(expected);
         for radio in ["esp32-c3", "broadcom-4311"] {
             assert_eq!(of_scenario(dtim_period, radio), expected, "{radio}, DTIM {dtim_period}");
