@@ -385,6 +385,10 @@ def test_the_daemon_follows_to_another_access_point_and_back_when_its_beacons_ce
             print(f"beacon losses at the first access point: {losses}", station.status()["counts"])
             await_true(lambda: power_save() == "on", 15, "power save")
             assert station.status()["state"] == "acting"
+            said = json.loads(station.call("doctor", "--json").stdout)["daemon"]
+            assert said["state"] == "acting"
+            assert said["power_save"].endswith("(found off)")
+            assert "would" not in station.call("doctor").stdout
         assert power_save() == "off", "as it was found"
     finally:
         second.terminate()

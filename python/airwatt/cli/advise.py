@@ -89,7 +89,11 @@ def command(
     ] = None,
     loss: Annotated[
         str | None,
-        Option("--loss", metavar="SHARE", help="Share of the attempts at a frame on the air that fail: 0.05 or 5%."),
+        Option(
+            "--loss",
+            metavar="SHARE",
+            help="Share of the attempts at a frame on the air that fail: 0.05 or 5%. Beacons arrive.",
+        ),
     ] = None,
     jitter: Annotated[
         str | None,

@@ -22,7 +22,7 @@ use super::supply::{self, Supply};
 use super::target::NEEDS;
 use super::uapsd::Triggers;
 use super::wifi::Found;
-use super::{Doctor, Interface, drivers, state, verdict, waiting, wifi};
+use super::{Doctor, Interface, drivers, show, state, verdict, waiting, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -51,6 +51,8 @@ struct InterfaceDocument {
     beacon_losses: Option<u64>,
     /// `None` if the driver has no power save.
     power_save: Option<bool>,
+    /// What the daemon that runs on it says of itself, for a user who may ask it.
+    daemon: Option<Running>,
     /// What the daemon can bring, by what is known of the driver and by what an earlier daemon measured.
     brings: String,
     measured: Option<String>,
@@ -61,6 +63,23 @@ struct InterfaceDocument {
     can_measure: bool,
     /// Other Wi-Fi interfaces.
     other_interfaces: Vec<String>,
+}
+
+/// A daemon that runs.
+#[derive(Clone, Debug, Serialize)]
+struct Running {
+    /// `before`, `acting` or `aside`.
+    state: String,
+    /// The setting now, why, and as it was found.
+    power_save: String,
+}
+
+impl Running {
+    fn on(name: &str) -> Option<Self> {
+        let document = show::of_running(name)?;
+        let state = document["state"].as_str().unwrap_or("-").to_owned();
+        Some(Self { state, power_save: show::power_save(&document) })
+    }
 }
 
 /// What is known of the host.
@@ -158,7 +177,8 @@ pub(super) fn doctor(options: &Doctor) -> Result<(), Failure> {
     let document = Document { schema: 1, version: env!("CARGO_PKG_VERSION"), wifi, host };
     output::print_document(&document, options.json, |document| {
         let mut facts = document.wifi.as_ref().map_or_else(Vec::new, |wifi| interface_facts(wifi, triggers));
-        facts.extend(host_facts(&document.host, options.explain));
+        let daemon = document.wifi.as_ref().and_then(|wifi| wifi.daemon.as_ref());
+        facts.extend(host_facts(&document.host, daemon, options.explain));
         facts.iter().map(|fact| fact.text(options.explain)).collect()
     });
     wrong.or(failure).map_or(Ok(()), Err)
@@ -197,6 +217,7 @@ fn of_interface(
         dtim_period: association.and_then(|association| association.dtim_period),
         beacon_losses: association.and_then(|association| association.beacon_losses),
         power_save,
+        daemon: Running::on(&interface.name),
         brings: benefit::expected(sleeps, stored.as_ref()),
         measured: stored.as_ref().and_then(benefit::measured),
         case: stored.as_ref().and_then(verdict::case),
@@ -314,10 +335,14 @@ fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact
     let measure =
         "let it follow the traffic: airwattd station; what it costs in delay: airwattd station measure";
     let by = "nl80211, GET_POWER_SAVE: what the driver was told";
-    facts.push(match document.power_save {
-        None => Fact::new("power save", "the driver has none", "it refuses GET_POWER_SAVE"),
-        Some(true) => Fact::new("power save", "on; whether the radio sleeps is not known from that", by),
-        Some(false) => Fact::new("power save", "off: the radio never sleeps", by).advice(Some(measure)),
+    facts.push(match (document.power_save, &document.daemon) {
+        (None, _) => Fact::new("power save", "the driver has none", "it refuses GET_POWER_SAVE"),
+        (_, Some(daemon)) => {
+            let value = format!("{}: the daemon sets it", daemon.power_save);
+            Fact::new("power save", value, "its control socket")
+        }
+        (Some(true), _) => Fact::new("power save", "on; whether the radio sleeps is not known from that", by),
+        (Some(false), _) => Fact::new("power save", "off: the radio never sleeps", by).advice(Some(measure)),
     });
     facts.push(Fact::new(
         "it can bring",
@@ -370,7 +395,7 @@ fn driver_facts(document: &InterfaceDocument) -> Vec<Fact> {
     facts
 }
 
-fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
+fn host_facts(host: &HostDocument, daemon: Option<&Running>, explain: bool) -> Vec<Fact> {
     let mut facts = vec![Fact::new("kernel", &host.kernel, KERNEL)];
     let counts = "packets are counted in the kernel";
     let tried = "the program was loaded, attached to nothing, and is gone again";
@@ -412,7 +437,11 @@ fn host_facts(host: &HostDocument, explain: bool) -> Vec<Fact> {
     }
     let by = "all of the above, its configuration, and the files of `station off`";
     let advice = host.switched_off.then_some("airwattd station on");
-    facts.push(Fact::new("the daemon", format!("would {}", host.would), by).advice(advice));
+    facts.push(match daemon {
+        Some(daemon) => Fact::new("the daemon", format!("runs: {}", daemon.state), "its control socket")
+            .advice(Some("what it does: airwattd station status")),
+        None => Fact::new("the daemon", format!("would {}", host.would), by).advice(advice),
+    });
     facts
 }
 

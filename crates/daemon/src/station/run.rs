@@ -10,7 +10,7 @@ use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::service::{self, Unit};
 use clap::Subcommand as _;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::account::Account;
 use super::config::Config;
@@ -91,7 +91,15 @@ fn is_off(name: &str) -> bool {
 fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
     let (name, found, clock) = (parts.name.clone(), parts.found, parts.clock);
     let now = clock.now();
-    let stored = state::read(&name).filter(|stored| stored.found == found);
+    let stored = state::read(&name);
+    if stored.as_ref().is_some_and(|stored| stored.found != found) {
+        warn!(
+            "{name}: power save was found {}, and the account before is of a host that has it {}: it begins anew",
+            on_or_off(found),
+            on_or_off(!found)
+        );
+    }
+    let stored = stored.filter(|stored| stored.found == found);
     let periods = stored.map(|stored| stored.periods).unwrap_or_default();
     // What an earlier run has observed counts.
     let observed = Span::from_nanos(periods[0].elapsed);

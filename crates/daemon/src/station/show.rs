@@ -250,6 +250,20 @@ fn ask(name: &str, options: &Show) -> Result<Value, Failure> {
     })
 }
 
+/// What the daemon that runs on an interface says of itself; `None` without one, or for a user who may not ask.
+pub(super) fn of_running(name: &str) -> Option<Value> {
+    control::ask(&instance(name).control_socket(), "status").ok().filter(|document| !is_waiting(document))
+}
+
+/// The setting of power save now, why it is so, and as the daemon found it.
+pub(super) fn power_save(document: &Value) -> String {
+    let found = on_or_off(document["power_save_found"] == true);
+    let demand =
+        document["demand"].as_str().map_or(String::new(), |why| format!(", because of {why} traffic"));
+    let now = on_or_off(document["power_save"] == true);
+    format!("{now}{demand} (found {found})")
+}
+
 /// No daemon is about this interface.
 fn nobody(name: &str, options: &Show) -> Failure {
     let hint = if waiting::switched_off(&options.interface, Some(name)).is_some() {
@@ -322,11 +336,7 @@ fn head(document: &Value) -> String {
         _ => "acting",
     };
     line("state", state.to_owned());
-    let found = on_or_off(document["power_save_found"] == true);
-    let demand =
-        document["demand"].as_str().map_or(String::new(), |why| format!(", because of {why} traffic"));
-    let now = on_or_off(document["power_save"] == true);
-    line("power save", format!("{now}{demand} (found {found})"));
+    line("power save", power_save(document));
     line("supply", verdict::supply(document));
     let flows: Vec<String> = document["flows"]
         .as_object()

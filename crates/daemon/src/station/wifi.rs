@@ -34,8 +34,14 @@ pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
             if is_something_else(name) {
                 Failure::Input(format!("--interface: expected {known}, got {name:?}"))
             } else {
-                // It may be plugged in later.
-                missing(&format!("there is no such interface; hint: --interface {known}"))
+                // It may be plugged in later, or become a station.
+                let is_there = std::path::Path::new("/sys/class/net").join(name).exists();
+                let why = if is_there {
+                    "it is not in the mode of a station"
+                } else {
+                    "there is no such interface"
+                };
+                missing(&format!("{why}; hint: --interface {known}"))
             }
         })?,
     };

@@ -275,7 +275,7 @@ pub struct Wifi {
     /// stations (`ap.queue`) does not count. Default: for ever, as in Linux; the standard and ns-3 have 500 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msdu_lifetime: Option<MsduLifetime>,
-    /// Probability that one attempt at a frame fails for noise, 0 to below 1.
+    /// Probability that one attempt at a frame fails for noise, 0 to below 1. Beacons and group-addressed frames, which nobody repeats, arrive.
     #[serde(default)]
     pub frame_error_rate: f64,
     /// Probability that the response to a frame fails for noise, 0 to below 1: the frame has arrived, and is sent again. Default: 0.
