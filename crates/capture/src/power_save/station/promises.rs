@@ -39,6 +39,9 @@ const GONE: &str = "a beacon before the request had the station's TIM bit clear:
 const OTHER_CATEGORY: &str = "the station may be served by U-APSD, and More Data be about an access category that its request was not for";
 const UNSEEN: &str = "no beacon after the request shows whether the frame was still there";
 
+/// Beacons that are kept of each station whose frame is not announced: a minute and a half of them. A capture may have thousands of stations.
+const MOST_CONCEALING: usize = 1_000;
+
 /// A frame that the station asked for within this time before a beacon may be on its way, and not in the buffer any more.
 pub(super) const TAKEN: Span = Span::from_millis(20);
 
@@ -64,7 +67,8 @@ impl StationState {
             let due = cell.due(*beacon);
             due > in_hardware && !is_taken(due)
         };
-        promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged));
+        let room = MOST_CONCEALING.saturating_sub(promise.concealing.len());
+        promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged).take(room));
         promise.read_until = promise.read_until.max(last);
         promise.is_settled = until < end;
     }
