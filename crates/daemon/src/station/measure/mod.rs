@@ -366,9 +366,10 @@ fn table(document: &Document) -> String {
             summary.p99.map_or("-".to_owned(), |p99| ms(p99.value_s)),
         ));
     }
-    line("on: share of time with power save on; in brackets: 95 % confidence intervals;".to_owned());
-    line("p99 needs 300 probes. To airwatt the probes are an interactive flow, which keeps".to_owned());
-    line("active mode: without them power save would be on for longer".to_owned());
+    line("on: share of time with power save on; in brackets: 95 % confidence intervals,".to_owned());
+    line("? where they need more probes (--minutes); p99 needs 300. To airwatt the probes".to_owned());
+    line("are an interactive flow, which keeps active mode: without them power save would".to_owned());
+    line("be on for longer".to_owned());
     line(
         match (document.reflector, document.radio) {
             (false, _) => "whether the radio sleeps: not known without --reflector",
