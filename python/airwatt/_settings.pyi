@@ -1322,7 +1322,8 @@ class Wifi(TypedDict, total=False):
     """Rate of data frames: of 802.11b, a and g, and of 802.11n in a channel of 20 MHz with the long guard
     interval. Required without `mode`, and without effect beside it."""
     frame_error_rate: float
-    """Probability that one attempt at a frame fails for noise, 0 to below 1."""
+    """Probability that one attempt at a frame fails for noise, 0 to below 1. Beacons and group-addressed
+    frames, which nobody repeats, arrive."""
     group_rate: str | Quantity
     """Rate of group-addressed frames. Default: that of beacons."""
     mac_overhead: str | Quantity

@@ -270,7 +270,8 @@ def command(
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
     gaps = verdicts.gaps(documents, named=bool(station))
     if junit is not None:
-        verdicts.write_junit(junit, documents, strict=strict, gaps=() if allow_unchecked else gaps)
+        unread = documents[0]["capture"]["unread"]
+        verdicts.write_junit(junit, documents, strict=strict, gaps=[*unread, *([] if allow_unchecked else gaps)])
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
     if compare is not None and before is not None:

@@ -306,6 +306,6 @@ pub(super) struct Wait {
     /// Another explanation for it.
     pub(super) doubt: Option<Doubt>,
     /// What remains assumed without one.
-    pub(super) assumption: Option<&'static str>,
+    pub(super) assumption: &'static str,
     pub(super) bssid: Option<MacAddress>,
 }

@@ -572,7 +572,10 @@ fn a_late_frame_says_what_else_explains_it() {
         "no sequence number shows that the monitor did not miss the frame that answered",
     );
     ends(detail_with(true, 2, &[]), "so that it may be another frame");
-    ends(detail_with(true, 2, &[1]), "of that time");
+    ends(
+        detail_with(true, 2, &[1]),
+        "(provided that nothing held the channel that the monitor did not receive)",
+    );
 }
 
 /// A rule of the cell looks at its stations when the segment has ended: what they sent still counts then.

@@ -20,8 +20,13 @@ const RECEIVED: &str = "it received that beacon";
 /// The same for QoS data ([`StationState::assumption`]).
 const RECEIVED_AND_NONE_MISSED: &str = "it received that beacon, and no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 
-/// What a verdict assumes if the station asked again, and beacons announced a frame all the time.
-const NOT_EMPTIED: &str = "the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and no \
+/// What the verdict about a late frame assumes: a monitor does not receive all that an access point defers to.
+const FREE: &str = "nothing held the channel that the monitor did not receive";
+/// The same for QoS data ([`StationState::assumption`]).
+const FREE_AND_NONE_MISSED: &str = "nothing held the channel that the monitor did not receive, and no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
+
+/// The same if the station asked again, and beacons announced a frame all the time.
+const NOT_EMPTIED: &str = "nothing held the channel that the monitor did not receive, the access point did not discard the frame, say so in a QoS Null frame that was missed, and buffer another one, and no \
                            frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 /// All access categories of the WMM element.
 const ALL_CATEGORIES: u8 = 0x0f;
@@ -97,7 +102,11 @@ impl StationState {
             } else {
                 let free = findings.pauses.between(self.record.bssid, request.mark.0, mark.0);
                 let doubt = self.doubt_of_wait(&request, delivery, (free, &findings.pauses));
-                let assumption = if request.is_asked_again { Some(NOT_EMPTIED) } else { self.assumption() };
+                let assumption = match self.assumption() {
+                    _ if request.is_asked_again => NOT_EMPTIED,
+                    Some(_) => FREE_AND_NONE_MISSED,
+                    None => FREE,
+                };
                 let bssid = self.record.bssid;
                 self.open.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
             }
@@ -221,7 +230,7 @@ impl StationState {
             let waited = mark.0.saturating_since(request.0);
             let key = (FindingKind::LateDelivery, verdict, mac);
             let found = find(findings, key, mark, &[request.1, mark.1], || {
-                let why = doubt.map_or_else(|| provided(assumption), |doubt| format!("; {doubt}"));
+                let why = doubt.map_or_else(|| provided(Some(assumption)), |doubt| format!("; {doubt}"));
                 format!(
                     "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{why}",
                     waited.as_secs_f64(),
@@ -231,7 +240,7 @@ impl StationState {
             if let Some(finding) = found {
                 finding.cost(Excess { delay: waited, ..Excess::awake(waited.min(NEVER)) });
                 finding.buffered(request.0, mark.0);
-                finding.assume(assumption);
+                finding.assume(Some(assumption));
             }
         }
     }
