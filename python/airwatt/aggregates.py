@@ -155,6 +155,18 @@ def over(runs: Sequence[RunResult], number: Number) -> Estimate:
     return estimate([number(run) for run in runs])
 
 
+def mean_voltage(run: RunResult) -> float | None:
+    """The voltage at which the mean power of a run's stations is their mean current; None if one has no current.
+
+    Radios have voltages of their own: at that of one of them the others would have currents that are not theirs.
+    """
+    currents = [station.average_current_a for station in run.stations]
+    total_a = math.fsum(current for current in currents if current)
+    if not total_a or not all(currents):
+        return None
+    return math.fsum(station.average_power_w for station in run.stations) / total_a
+
+
 def mean_profile(profiles: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
     """What a radio's profile says of the energies of several runs: the mean power in each mode of the host."""
     known = [profile for profile in profiles if profile is not None]

@@ -489,3 +489,16 @@ def test_the_advice_loses_to_nothing_that_can_be_set(airwatt, tmp_path):
     # The answer comes before the table, and beside it what Linux does as it comes.
     assert shown.index("\ntake  ") < shown.index("\ndefault  ") < shown.index("\npolicy  ")
     assert re.search(r"\nout of reach uapsd \d+ms\*: ", shown)
+
+
+def test_things_do_not_share_their_wake_ups():
+    """Intervals that are multiples were answered as if each message came while the radio is awake for another one."""
+    found = {}
+    for interval in ("30s", "31s"):
+        flows = ["up:mqtt:30s:60B", f"up:periodic:{interval}:60B"]
+        scenario = advice.scenario_of(flows, {"station.radio": "esp32-c3"})
+        found[interval] = laboratory.run(scenario, seed=1).stations[0].average_power_w
+    assert found["30s"] == pytest.approx(found["31s"], rel=0.03)
+    late = advice.advise(advice.scenario_of(["up:mqtt:30s:60B", "down:periodic:5min:60B"], {}), 0.05, runs=1)
+    skipping = [row for row in late.rows if row.simulation and row.candidate.listen_interval == 10]
+    assert all(row.simulation.judged_s > 0.05 for row in skipping)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,9 +90,10 @@ def assumed(scenario: Scenario) -> str:
     values = scenario.to_dict()
     wired, wifi, point, tcp = (values[key] for key in ("wired", "wifi", "ap", "tcp"))
     acks = f"ACKs delayed by up to {tcp['delayed_ack_timeout']}" if tcp["delayed_ack"] else "an ACK for each segment"
+    apart = ", things begin at times of their own" if any(one["start"].value for one in values["flow"]) else ""
     return (
         f"assumed: rtt {wired['rtt']}, {wired['down']['rate']} down, {wired['up']['rate']} up, {wifi['standard']} at "
-        f"{wifi['data_rate']}, a beacon each {point['beacon_interval']}, DTIM period {point['dtim_period']}, {acks}; "
+        f"{wifi['data_rate']}, a beacon each {point['beacon_interval']}, DTIM period {point['dtim_period']}, {acks}{apart}; "
         "--set replaces each"
     )
 
@@ -112,6 +114,20 @@ def _usual_duration(flows: Sequence[Mapping[str, Any]]) -> str:
     return f"{max(_USUAL_S, count * longest_s):.9f}s"
 
 
+_APART = (math.sqrt(5) - 1) / 2
+"""The golden section, whose multiples come nowhere near each other."""
+
+
+def _begin_apart(flows: Sequence[dict[str, Any]]) -> None:
+    """Has things after the first begin within their intervals, as timers that nobody has set together do.
+
+    Those of which one interval is a multiple of another would share their wake-ups for ever if they began at once.
+    """
+    things = [one for one in flows if one["application"]["kind"] in INTERVALS]
+    for place, one in enumerate(things[1:], 1):
+        one.setdefault("start", f"{interval_s(one['application']) * math.fmod(place * _APART, 1):.3f}s")
+
+
 def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str | None = None) -> Scenario:
     """Makes a scenario of flows over a line and an access point. Raises `InputError`.
 
@@ -123,6 +139,7 @@ def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str
     if all(one["application"]["kind"] in INTERVALS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
         values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE)}
+    _begin_apart(read)
     if any(one["application"]["kind"] != "bulk" for one in read):
         duration = duration or _usual_duration(read)
         quantity("--duration", duration, "time")

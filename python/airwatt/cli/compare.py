@@ -17,7 +17,7 @@ from airwatt.compared import ComparedRow
 from airwatt.results import Comparison
 
 if TYPE_CHECKING:
-    from airwatt._documents import RunResult
+    from airwatt._documents import ProfileAccount, RunResult
     from airwatt.aggregates import Number
     from airwatt.battery import Battery
     from airwatt.layout import Table
@@ -232,44 +232,54 @@ def _columns(comparison: Comparison, everything: Sequence[RunResult]) -> tuple[l
 
 def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[str | Table]:
     """Current and charge a day of the mean station, how long its battery lasts, and what most was spent on."""
-    from airwatt.aggregates import causes, mean_profile
+    from airwatt.aggregates import causes, mean_profile, mean_voltage
     from airwatt.cli import charge
     from airwatt.tables import table
 
     rows = [row for row in comparison.rows if row.runs and row.runs[0].stations]
-    volts = [charge.voltage(row.runs[0]) for row in rows]
+    volts = [mean_voltage(row.runs[0]) for row in rows]
     if not charge.has_any(volts, battery):
         return
     cells = [
         [
             *row.choice.values(),
-            *charge.cells(charge.power_w(row.runs), radio_v, battery, row.runs[0].stations[0].profile),
+            *charge.cells(charge.power_w(row.runs), radio_v, battery, _profile(row)),
             charge.mostly(causes(row.runs)),
         ]
         for row, radio_v in zip(rows, volts, strict=True)
     ]
     choices = _short(list(rows[0].choice))
     # A mode of the host heads the days only where all rows have it.
-    modes = {profile["mode"] if (profile := row.runs[0].stations[0].profile) else None for row in rows}
-    shared = rows[0].runs[0].stations[0].profile if len(modes) == 1 else None
+    modes = {profile["mode"] if (profile := _profile(row)) else None for row in rows}
+    shared = _profile(rows[0]) if len(modes) == 1 else None
     heads = [*choices, *charge.heads(battery, shared), "mostly for"]
     yield table(heads, cells, left=len(choices), also_left=[len(heads) - 1])
+    if any(len(row.runs[0].stations) > 1 for row in rows):
+        yield "these are of the mean station; of each, and in other modes of its host: airwatt run"
+        return
     profiles = [
         (" ".join(row.choice.values()), mean_profile([run.stations[0].profile for run in row.runs])) for row in rows
     ]
     yield from charge.host_modes(", ".join(choices), profiles, volts, battery)
 
 
+def _profile(row: ComparedRow) -> ProfileAccount | None:
+    """What the profile of the radio says of the energies, where all stations have one radio and host."""
+    profiles = [station.profile for station in row.runs[0].stations]
+    first = profiles[0]
+    alike = all(one is not None and first is not None and one["mode"] == first["mode"] for one in profiles)
+    return first if alike else None
+
+
 def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:
     """How long the battery of the mean station lasts under each choice, for the JSON document."""
+    from airwatt.aggregates import mean_voltage
     from airwatt.cli import charge
 
     rows = [
         {
             "choice": dict(row.choice),
-            **charge.document(
-                charge.power_w(row.runs), charge.voltage(row.runs[0]), battery, row.runs[0].stations[0].profile
-            ),
+            **charge.document(charge.power_w(row.runs), mean_voltage(row.runs[0]), battery, _profile(row)),
         }
         for row in comparison.rows
         if row.runs and row.runs[0].stations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
 from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
-from airwatt.aggregates import Number, cause_name, goodput_head, mean_profile, over, shown_flow_bps
+from airwatt.aggregates import Number, cause_name, goodput_head, mean_profile, mean_voltage, over, shown_flow_bps
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
@@ -312,7 +312,7 @@ def _causes(runs: Sequence[RunResult], battery: "Battery | None") -> "Table":
     from airwatt.tables import percent, quantity, table
 
     first = runs[0]
-    radio_v = charge.voltage(first)
+    radio_v = mean_voltage(first)
     volts = radio_v if battery is None else battery.voltage(radio_v)
     host_j = 0.0 if battery is None else battery.extra_w(radio_v) * first.simulated_s * len(first.stations)
     # A station without scans has no such cause.
@@ -394,7 +394,7 @@ def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
         (_name(first, station), mean_profile([run.stations[index].profile for run in runs]))
         for index, station in enumerate(first.stations)
     ]
-    yield from charge.host_modes("station", profiles, volts[0], battery)
+    yield from charge.host_modes("station", profiles, volts, battery)
 
 
 def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]:

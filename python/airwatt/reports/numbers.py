@@ -103,8 +103,7 @@ def electric(volts: float | None, battery: Battery | None) -> dict[str, Callable
 
 def choice_of(label: str, runs: Sequence[RunResult], battery: Battery | None) -> Choice:
     """The numbers of the runs of one choice."""
-    voltages = [volts for run in runs for station in run.stations if (volts := voltage_of(station)) is not None]
-    metrics = metrics_of(voltages[0] if voltages else None, battery)
+    metrics = metrics_of(next((aggregates.mean_voltage(run) for run in runs if run.stations), None), battery)
     columns = {key: [metric(run) for run in runs] for key, metric in metrics.items()}
     return Choice(
         label,
@@ -127,12 +126,6 @@ def _sample(runs: Sequence[RunResult], values: Sequence[float | None]) -> Sample
         return None
     seeds = np.array([run.seed for run in runs], np.uint64)
     return Sample(np.zeros(len(runs), np.int64), seeds, np.array(values, np.float64))
-
-
-def voltage_of(station: Mapping[str, float | None]) -> float | None:
-    """The supply voltage of a station's radio, from its power and its current; None without one."""
-    current, power = station.get("average_current_a"), station.get("average_power_w")
-    return power / current if current and power is not None else None
 
 
 def bound_j(run: RunResult) -> float | None:

@@ -227,12 +227,23 @@ class Grid:
                 "bound_j": bound, "excess": energy / bound, "power_w": power, "wakeups": self.sums.get("wakeups", none),
                 "asleep": self.sums.get(f"{_STATE}sleep", none) / spent,
             }  # fmt: skip
-        currents = _numbers(stations["average_current_a"]) if "average_current_a" in names else np.zeros(0)
-        powers = _numbers(stations["average_power_w"]) if "average_power_w" in names else np.zeros(0)
-        known = np.flatnonzero(np.nan_to_num(currents) > 0)
-        volts = float(powers[known[0]] / currents[known[0]]) if len(known) else None
-        for key, of in numbers.electric(volts, battery).items():
-            derived[key] = np.array([np.nan if math.isnan(one) else of(one) for one in power.tolist()], np.float64)
+        # As in `mean_voltage`: a point with a radio whose current is not known has none.
+        currents = (
+            _numbers(stations["average_current_a"]) if "average_current_a" in names else np.full(len(place), np.nan)
+        )
+        total_a = _sum(place, currents, self.points) / self.runs
+        total_a[_sum(place, (~(currents > 0)).astype(np.float64), self.points) > 0] = np.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            volts = self.sums.get("average_power_w", none) / total_a
+        electric = [numbers.electric(None if math.isnan(each) else each, battery) for each in volts.tolist()]
+        for key in dict.fromkeys(key for each in electric for key in each):
+            derived[key] = np.array(
+                [
+                    np.nan if math.isnan(watts) or key not in each else each[key](watts)
+                    for watts, each in zip(power.tolist(), electric, strict=True)
+                ],
+                np.float64,
+            )
         self.metrics |= {name: (values, none) for name, values in derived.items()}
 
     def axes(self, pack: Pack) -> dict[str, Any]:

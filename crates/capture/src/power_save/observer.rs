@@ -136,7 +136,9 @@ impl Observer {
             // Also a damaged frame takes time on the channel.
             if let Some(any) = packet.frame.and_then(|at| capture.frames.get(at as usize)) {
                 let cell = self.cell_of(any);
-                self.findings.pauses.frame(packet.at, any, cell);
+                let of = answered(capture, packets, index).filter(|_| !any.damaged);
+                let answers_unseen = of.is_some_and(|(_, receiver)| receiver.is_none());
+                self.findings.pauses.frame(packet.at, any, cell, answers_unseen);
                 self.air.add(any);
             }
             let Some(frame) = capture.frame(packet) else { continue };

@@ -13,6 +13,9 @@ use crate::packet::{AirFrame, Beacon};
 /// In a longer pause between frames an access point that waits for the medium sends: DIFS and the first contention window of
 /// 802.11b, 50 µs and 31 slots of 20 µs, are 0.67 ms (802.11-2020 15.4.2), and other PHYs have shorter ones.
 const PAUSE: Span = Span::from_millis(1);
+/// The longest PPDU (aPPDUMaxTime, 802.11-2020 table 21-29) and a SIFS: so long the channel may have been busy with what an acknowledgement
+/// answers, if that was not captured.
+const UNSEEN: Span = Span::from_micros(5_500);
 /// Longer than any quiet interval, whose length has 16 bits.
 const QUIET_AT_MOST: Span = Span::from_nanos(TIME_UNIT.as_nanos() << 16);
 /// A channel is checked for 60 s for radar before an access point sends on it; that is how long its next beacon is waited for.
@@ -62,12 +65,22 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// A frame of the capture, in order of time, and the access point that it is of or for, if one is known.
-    pub(super) fn frame(&mut self, at: Instant, frame: &AirFrame, cell: Option<MacAddress>) {
+    /// A frame of the capture, in order of time, and the access point that it is of or for, if one is known. `answers_unseen` says that it
+    /// answers one that the monitor did not receive.
+    pub(super) fn frame(
+        &mut self,
+        at: Instant,
+        frame: &AirFrame,
+        cell: Option<MacAddress>,
+        answers_unseen: bool,
+    ) {
         let from = self.busy_until.unwrap_or(at);
         if at.saturating_since(from) > PAUSE {
             self.silences.push(from, at);
-            self.divide(from, at);
+            let until = if answers_unseen { from.max(at.saturating_sub(UNSEEN)) } else { at };
+            if until.saturating_since(from) > PAUSE {
+                self.divide(from, until);
+            }
         }
         let end = at + frame.air_time().unwrap_or(Span::ZERO);
         self.busy_until = Some(from.max(end));

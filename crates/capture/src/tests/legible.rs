@@ -128,3 +128,22 @@ fn a_map_of_several_bssids_is_read_where_it_has_one_form() {
     assert_eq!(frames(&beacon)[1].0, Verdict::Violated);
     assert_eq!(frames(&several)[1].0, Verdict::Undecidable);
 }
+
+/// What keeps an access point waiting may be of a neighbour whose data the monitor does not receive, but whose acknowledgements it does.
+#[test]
+fn a_channel_is_not_free_before_an_acknowledgement_of_what_was_not_captured() {
+    const NEIGHBOUR: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+    let verdict_with = |kind: FrameKind| {
+        let other = frame(kind, true, |header| {
+            (header.address1, header.address2, header.address3) = (NEIGHBOUR, None, None);
+        });
+        let begin = [&buffered()[..7], &[(101, ack(STATION))]].concat();
+        let others: Vec<_> = (0..41).map(|place| (103 + 2 * place, other.clone())).collect();
+        let frames =
+            [&begin[..], &others, &[(186, data(2, false)), (186, ack(AP)), (202, beacon(&[]))]].concat();
+        let found = findings(&ladder(&frames)).into_iter().find(|one| one.kind == FindingKind::LateDelivery);
+        found.unwrap().occurrences.last().unwrap().verdict
+    };
+    assert_eq!(verdict_with(FrameKind::Cts), Verdict::Violated);
+    assert_eq!(verdict_with(FrameKind::Ack), Verdict::Undecidable);
+}

@@ -3,8 +3,11 @@
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
-use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, seconds};
+use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::{FLAP_CHANGES, FLAP_INTERVAL, Mark};
+
+/// What the verdict assumes: a station that looks for other access points sets PM while it is on another channel, which no frame here shows.
+const NO_SCAN: &str = "the station did not scan other channels meanwhile";
 
 /// The changes of the PM bit of a station.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,14 +70,16 @@ impl PmChanges {
         let key = (FindingKind::PmFlapping, verdict, station);
         let found = find(findings, key, first, &[first.1, last.1], || {
             format!(
-                "{changes} changes of PM in {}, up to packet {}, each within {} of the last",
+                "{changes} changes of PM in {}, up to packet {}, each within {} of the last{}",
                 seconds(last.0.saturating_since(first.0)),
                 last.1,
-                seconds(FLAP_INTERVAL)
+                seconds(FLAP_INTERVAL),
+                provided(Some(NO_SCAN))
             )
         });
         if let Some(finding) = found {
             finding.cost(waste);
+            finding.assume(Some(NO_SCAN));
         }
     }
 }
