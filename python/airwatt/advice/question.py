@@ -93,8 +93,8 @@ def assumed(scenario: Scenario) -> str:
     apart = ", things begin at times of their own" if any(one["start"].value for one in values["flow"]) else ""
     return (
         f"assumed: rtt {wired['rtt']}, {wired['down']['rate']} down, {wired['up']['rate']} up, {wifi['standard']} at "
-        f"{wifi['data_rate']}, a beacon each {point['beacon_interval']}, DTIM period {point['dtim_period']}, {acks}{apart}; "
-        "--set replaces each"
+        f"{wifi['data_rate']}, a beacon each {point['beacon_interval']}, DTIM period {point['dtim_period']}, {acks}"
+        f"{apart}; --set replaces each"
     )
 
 
