@@ -250,7 +250,7 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
             |sleeping| beside_a_sleeping_radio(&sleeping, measured, radio, currents),
         );
     }
-    verdict(CurrentVerdictKind::Differs, differs(measured, is_asleep.then_some(asleep)))
+    verdict(CurrentVerdictKind::Differs, differs(measured, is_asleep.then_some(asleep), currents))
 }
 
 /// Whether the trace determines a state's current, and it is another one than predicted.
@@ -259,7 +259,7 @@ fn is_off(state: &StateCharge) -> bool {
 }
 
 /// The mean is not the predicted one, and that is not because the device never sleeps.
-fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
+fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrents) -> String {
     let mean = format!(
         "takes {} on the average instead of {}, {:+.0} %",
         milli(measured.mean_a),
@@ -278,13 +278,25 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>) -> String {
         format!("{} instead of {}", milli(measured_a), milli(predicted_a))
     };
     let most = determined.max_by(|a, b| off(a).total_cmp(&off(b))).filter(has_most);
+    // Short pulses are those of beacons, and the base between them is the sleep.
+    let sleep_a = currents[RadioState::Sleep as usize];
+    let is_near = |measured: f64, predicted: f64| (measured / predicted - 1.0).abs() <= CLOSE;
+    let are_beacons_right = measured
+        .pulses
+        .is_some_and(|pulses| is_near(pulses.pulse_c.0, pulses.pulse_c.1) && is_near(pulses.base_a, sleep_a));
     let unexplained = || {
         let longer = "; no state that the trace determines has most of the difference: a longer time awake after traffic would (`--policy timeout:timeout=TIME` tries one)";
         if sign > 0.0 { longer.to_owned() } else { String::new() }
     };
     let most = most.map_or_else(unexplained, |state| {
         let name = state.state;
-        if measured.beacons_in_sleep && name == RadioState::Sleep.name() {
+        if measured.beacons_in_sleep && name == RadioState::Sleep.name() && are_beacons_right {
+            let how = if sign > 0.0 { "longer" } else { "shorter" };
+            format!(
+                "; sleep and each beacon take what is predicted, so that the rest is time awake after traffic, {how} than the policy's \
+                 (`--policy timeout:timeout=TIME` tries one)"
+            )
+        } else if measured.beacons_in_sleep && name == RadioState::Sleep.name() {
             // Which of both has it, the states awake can hint at.
             let others = measured.states.iter().filter(|other| other.state != name && is_off(other));
             let others = others.map(|other| format!("; in {} it takes {}", other.state, takes(other)));
