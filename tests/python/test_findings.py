@@ -386,6 +386,13 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
             assert is_cut == (path not in (others, dropped)), allowed.out
         assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
+    # A file of a folder that cannot be read is an error for machines, too.
+    (read := tmp_path / "read").mkdir()
+    (read / "1.pcap").write_bytes((SHIPPED / "tim-never-set-innocent.pcap").read_bytes())
+    (read / "z.pcap").write_bytes(b"no capture" * 50)
+    assert airwatt("analyze", read, "--station", STATION, "--junit", rules).status == 1
+    error = ElementTree.parse(rules).find(".//testcase[@name='capture']/error")
+    assert "z.pcap" in error.get("message")
 
 
 def test_a_capture_that_ends_early_does_not_pass(airwatt, tmp_path):

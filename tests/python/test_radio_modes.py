@@ -291,7 +291,7 @@ def test_what_is_asked_of_no_clear_station_is_not_ignored(airwatt, tmp_path):
     for asked in (["--current", trace], ["--policy", "psm"]):
         refused = airwatt("analyze", capture, *asked)
         assert refused.status == 1
-        assert f"{asked[0]}: expected --station ADDR" in refused.err
+        assert f"expected --station ADDR, for {asked[0]}" in refused.err
         assert "choose one with --station" in refused.out
         assert "what the stations did" not in refused.out
         document = airwatt("analyze", capture, *asked, "--json")

@@ -270,7 +270,7 @@ def command(
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
     gaps = verdicts.gaps(documents, named=bool(station))
     if junit is not None:
-        unread = documents[0]["capture"]["unread"]
+        unread = documents[0]["capture"].get("unread", [])
         verdicts.write_junit(junit, documents, strict=strict, gaps=[*unread, *([] if allow_unchecked else gaps)])
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
