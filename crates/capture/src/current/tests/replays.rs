@@ -60,6 +60,44 @@ fn what_is_more_is_told_where_beacons_count_with_sleep() {
     assert!(text.contains("Modem-sleep takes 20.6 mA"), "{text}");
 }
 
+/// The same with a radio that listens for so much longer after each exchange.
+fn with_tail(periods: Vec<RadioPeriod>, tail: Span) -> Vec<RadioPeriod> {
+    let mut left = Span::ZERO;
+    let mut list = Vec::new();
+    for one in periods {
+        let listens = one.duration.min(left);
+        if !listens.is_zero() {
+            list.push(RadioPeriod { duration: listens, state: RadioState::Listen, ..one });
+        }
+        left = left.saturating_sub(listens);
+        if one.duration > listens {
+            let (start, duration) = (one.start + listens, one.duration.saturating_sub(listens));
+            list.push(RadioPeriod { start, duration, ..one });
+        }
+        if one.state == RadioState::Listen && one.duration > Span::from_millis(40) {
+            left = tail;
+        }
+    }
+    list
+}
+
+/// A radio that is awake for longer after traffic is no sleep that takes more: its beacons and the sleep between them are as predicted.
+#[test]
+fn a_longer_time_awake_after_traffic_is_named() {
+    let radio = radio();
+    let periods = exchanges(23_000, 12, 40);
+    let prediction = Prediction {
+        name: "timeout",
+        periods: &periods,
+        radio: &radio,
+        knows_beacons: false,
+        load: Load::default(),
+    };
+    let trace = metered(&with_tail(exchanges(0, 12, 40), Span::from_millis(150)), 1_000, 0.0, predicted);
+    let text = compare(&trace, &prediction, None, false).unwrap().verdict.text;
+    assert!(text.contains("time awake after traffic, longer than the policy's"), "{text}");
+}
+
 /// Loads, hosts that are awake and radios that are, beside replays whose times are off and beside the capture's own: no verdict is wrong,
 /// whatever the place of the trace.
 #[test]
