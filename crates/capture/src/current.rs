@@ -232,7 +232,9 @@ pub fn compare(
     traced: bool,
 ) -> Result<CurrentReport, String> {
     let (own, _) = currents(prediction.radio, prediction.load)?;
-    let drift = Placed::near(trace, prediction, own, offset).drift(trace);
+    // A trace that is too short to show a drift need not be placed for one.
+    let is_long = trace.intervals.last().is_some_and(|last| last.end_s() >= drift::LEAST_TRACE_S);
+    let drift = is_long.then(|| Placed::near(trace, prediction, own, offset).drift(trace)).flatten();
     let Some(drift) = drift else { return compare_clocked(trace, prediction, offset, traced) };
     let mut report = compare_clocked(&trace.on_clock(drift), prediction, offset, traced)?;
     report.clock_fast_ppm = Some(-1e6 * drift);

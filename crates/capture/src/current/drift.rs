@@ -11,12 +11,15 @@ use airwatt_sim::replay::RadioPeriod;
 use super::StateCurrents;
 use super::align::{FINE_BIN, correlation, predicted};
 use super::fit::Fit;
+use super::pulses::median;
 use super::trace::{Interval, Trace, put_together};
 
 /// Parts of the trace, and their length in bins.
 const MOST_PARTS: usize = 48;
 const LEAST_PARTS: usize = 4;
 const PART_BINS: usize = 5_000;
+/// A shorter trace does not have so many.
+pub(super) const LEAST_TRACE_S: f64 = LEAST_PARTS as f64 * PART_BINS as f64 * 1e-3;
 /// How far a part is looked for from the offset of the whole, and from the part before it, in bins: half a beacon interval is farther.
 const REACH_BINS: i64 = 45;
 const STEP_BINS: i64 = 12;
@@ -126,11 +129,6 @@ fn line(points: &[(f64, f64)]) -> Option<f64> {
     let error = scatter / 0.67 / spread;
     let matters = slope.abs() * (last - first) > LEAST_S && slope.abs() > ERRORS * error;
     (matters && scatter < SCATTER_S).then_some(slope)
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 #[cfg(test)]
