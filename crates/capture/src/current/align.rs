@@ -339,13 +339,24 @@ fn to_the_end(trace: &Trace, periods: &[RadioPeriod], offset_s: f64) -> f64 {
         trace.intervals.partition_point(|interval: &Interval| interval.end_s() + offset_s < 0.0);
     let some = &trace.intervals[overlapping..];
     let some = &some[..some.len().min(REFINED)];
+    least_left(periods, some, offset_s, (15, &[1e-4, 1e-5]))
+}
+
+/// The offset near one at which a fit leaves the least of some intervals: it is looked for within so many of the first steps, in seconds, and
+/// around the best one within as many of the next.
+pub(super) fn least_left(
+    periods: &[RadioPeriod],
+    intervals: &[Interval],
+    offset_s: f64,
+    (reach, steps_s): (i32, &[f64]),
+) -> f64 {
     let left = |at: f64| {
-        let fit = Fit::of(periods, some, at);
+        let fit = Fit::of(periods, intervals, at);
         fit.left() / fit.covered_s.max(f64::MIN_POSITIVE)
     };
     let mut best_s = offset_s;
-    for step_s in [1e-4, 1e-5] {
-        let around = (-15i32..=15).map(|step| best_s + f64::from(step) * step_s);
+    for step_s in steps_s {
+        let around = (-reach..=reach).map(|step| best_s + f64::from(step) * step_s);
         let with_left = around.map(|at| (at, left(at)));
         best_s = with_left.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(best_s, |(at, _)| at);
     }

@@ -9,8 +9,7 @@
 use airwatt_sim::replay::RadioPeriod;
 
 use super::StateCurrents;
-use super::align::{FINE_BIN, correlation, predicted};
-use super::fit::Fit;
+use super::align::{FINE_BIN, correlation, least_left, predicted};
 use super::pulses::median;
 use super::trace::{Interval, Trace, put_together};
 
@@ -98,16 +97,7 @@ fn refined(
     let begin_s = part.first()?.start_s + offset_s - 0.1;
     let before = periods
         .partition_point(|period: &RadioPeriod| (period.start + period.duration).as_secs_f64() < begin_s);
-    let left = |at: f64| {
-        let fit = Fit::of(&periods[before..], &part, at);
-        fit.left() / fit.covered_s.max(f64::MIN_POSITIVE)
-    };
-    let mut best_s = offset_s;
-    for step_s in [2e-4, 4e-5, 5e-6] {
-        let around = (-8i32..=8).map(|step| best_s + f64::from(step) * step_s);
-        best_s = around.map(|at| (at, left(at))).min_by(|a, b| a.1.total_cmp(&b.1))?.0;
-    }
-    Some(best_s)
+    Some(least_left(&periods[before..], &part, offset_s, (8, &[2e-4, 4e-5, 5e-6])))
 }
 
 /// The slope of the line through points, if it matters and they show it.

@@ -28,7 +28,8 @@ with_defaults! {
         pub(super) interface: Option<String> = None,
         /// The policy with its settings, as in a scenario.
         pub(super) power_save: PowerSaveConfig = PowerSaveConfig::LatencyGuard(LatencyGuardConfig::default()),
-        /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface, and when it finds another setting of power save there than the time before.
+        /// The time for which the daemon only counts, as something to compare with, the first time that it runs on an interface, and
+        /// when it finds another setting of power save there than the time before.
         pub(super) observe: Span = Span::from_secs(300),
         /// The most that `power_save.worth` is while the host is on battery: the lesser of the two holds.
         pub(super) worth_on_battery: Span = Span::from_secs(2),

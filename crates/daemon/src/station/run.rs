@@ -91,15 +91,17 @@ fn is_off(name: &str) -> bool {
 fn serve(parts: Parts, events: &mut EventLoop) -> Result<(), Failure> {
     let (name, found, clock) = (parts.name.clone(), parts.found, parts.clock);
     let now = clock.now();
-    let stored = state::read(&name);
-    if stored.as_ref().is_some_and(|stored| stored.found != found) {
-        warn!(
-            "{name}: power save was found {}, and the account before is of a host that has it {}: it begins anew",
-            on_or_off(found),
-            on_or_off(!found)
-        );
-    }
-    let stored = stored.filter(|stored| stored.found == found);
+    let stored = state::read(&name).filter(|stored| {
+        let is_of_this = stored.found == found;
+        if !is_of_this {
+            warn!(
+                "{name}: power save was found {}, and the account before is of a host that has it {}: it begins anew",
+                on_or_off(found),
+                on_or_off(!found)
+            );
+        }
+        is_of_this
+    });
     let periods = stored.map(|stored| stored.periods).unwrap_or_default();
     // What an earlier run has observed counts.
     let observed = Span::from_nanos(periods[0].elapsed);
