@@ -549,6 +549,9 @@ class StationResult(Record):
     """How long the radio was in each state."""
     triggers: int
     """QoS Null frames that opened a service period."""
+    waits_given_up: int
+    """Service periods, and answers to PS-Polls, of which the station gave up waiting for a frame
+    (`station.frame_wait`)."""
     wakeups: int
     """Number of wake-ups of the radio."""
     wakeups_by_reason: Mapping[str, int]

@@ -1135,6 +1135,10 @@ class StaticRoute(TypedDict, total=False):
 class StationGroup(TypedDict, total=False):
     """A group of identical stations."""
 
+    beacon_error_rate: float
+    """Probability that a beacon arrives broken at a station, at each one and for each beacon by itself; from 0
+    to below 1. The station has then missed it and listens to the end of its wait for a beacon (`beacon.wait` of
+    its profile)."""
     buffer: str | Quantity
     """Packets in a station's own transmission queue."""
     clock_error_ppm: float
@@ -1147,6 +1151,10 @@ class StationGroup(TypedDict, total=False):
     """Rate of the data frames to and from these stations. Default: as `wifi` has it."""
     distance: str | Quantity
     """Distance to the access point."""
+    frame_wait: str | Quantity
+    """How long a station waits for the next frame of a service period, for the answer to a PS-Poll and for the
+    next group-addressed frame, before it sleeps without; at most 10 s. 802.11 has no such limit and chips do
+    not say theirs. It should be longer than what the access point lets a frame wait behind others."""
     hidden_from: str | Sequence[str]
     """Stations of the same access point that these do not hear, and that do not hear these: a name, a group, a
     range such as `station1..station3`, or a list. The name of the own group says that its stations do not hear

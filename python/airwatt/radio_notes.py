@@ -1,4 +1,4 @@
-"""Notes on radio profiles, for runs and analyses: figures of another band, and a chip's own timeout."""
+"""Notes on radios, for runs and analyses: figures of another band, a chip's own timeout, frames that come to a radio that sleeps again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from airwatt.tables import quantity
 
 if TYPE_CHECKING:
     from airwatt._core import Scenario
+    from airwatt._documents import RunResult
     from airwatt.record import Record
+
+
+_OFTEN, _OFTEN_SHARE = 10, 0.02
+"""So many waits that were given up, and such a share of them, are worth a note."""
 
 
 def other_band(scenarios: Iterable[Scenario]) -> Iterator[str]:
@@ -52,6 +57,20 @@ def timeouts(scenario: Scenario) -> Iterator[str]:
             whose = f"that of {radio.name} as it comes, {timeout}{beacons}"
             other = "50ms" if radio.timeout_s == 0.1 else "100ms"
             yield f"note: policy timeout is {whose}; timeout:timeout={other} is another"
+
+
+def given_up(result: RunResult, choice: str = "") -> Iterator[str]:
+    """A note on stations that often sleep before the frame for which they asked has come; `choice` says which run it is."""
+    asked = {station.name: station.service_periods + station.ps_polls for station in result.stations}
+    ended = {station.name: station.waits_given_up for station in result.stations}
+    often = [name for name in asked if ended[name] >= _OFTEN and ended[name] >= _OFTEN_SHARE * asked[name]]
+    if often:
+        who = often[0] if len(often) == 1 else f"{len(often)} stations"
+        waits = f"{sum(ended[name] for name in often)} of {sum(asked[name] for name in often)}"
+        yield (
+            f"note: {choice and f'{choice}: '}{who} gave up {waits} service periods and polls after station.frame_wait without a frame; "
+            "what the access point sends later meets a radio that sleeps (docs/mixed-cell.md)"
+        )
 
 
 def of_document(name: str) -> Record | None:

@@ -435,13 +435,48 @@ def test_a_class_that_fails_in_a_sweep_is_a_failed_run(mine, airwatt):
     assert "mine.py, line 23: ZeroDivisionError" in failed["error"]
 
 
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [("__import__('os').abort()", "by SIGABRT"), ("__import__('os')._exit(3)", "with status 3")],
+)
+def test_a_process_that_ends_fails_its_run_alone(airwatt, mine, end, how):
+    mine.write_text(mine.read_text().replace("1 / 0", end))
+    store = mine.parent / "s"
+    answer = airwatt(
+        "sweep", "fast-dsl", "--policy", f"active,{mine}:Bad,{mine}:Nap", "--set", "flow.application.size=200kB",
+        "--runs", "2", "--store", store,
+    )  # fmt: skip
+    assert answer.status == 1, answer.err
+    status = airwatt("sweep", "status", store, "--json").json
+    assert [run["error"] for run in status["failed"]] == [f"the process that made it ended twice, the second time {how}"] * 2
+    assert status["sweeps"][0]["finished"] == 4, status
+
+
+def test_a_process_that_was_killed_makes_its_run_again(mine, program):
+    words = ["--policy", f"{mine}:Nap", "--set", "flow.application.size=100MB", "--runs", "3"]
+    process = program("sweep", "fast-dsl", *words, "--store", mine.parent / "store")
+    end = time.monotonic() + 60
+    while not (found := children_of(process.pid)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    os.kill(found[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "3 of 3 runs finished" in out
+
+
+def children_of(pid):
+    """The processes of a sweep that make its runs."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [child for task in tasks for child in (task / "children").read_text().split()]
+    return [int(child) for child in children if b"airwatt.sweeps.processes" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
 def test_an_interrupt_ends_the_processes_of_a_sweep(mine, program):
     words = ["--policy", f"{mine}:Nap", "--set", "flow.application.size=500MB", "--runs", "9"]
     process = program("sweep", "fast-dsl", *words, "--store", mine.parent / "store")
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     end = time.monotonic() + 60
-    while not (found := [int(child) for task in children.parents[1].iterdir() for child in
-                         (task / "children").read_text().split()]):  # fmt: skip
+    while not (found := children_of(process.pid)):
         assert time.monotonic() < end
         time.sleep(0.1)
     time.sleep(1)

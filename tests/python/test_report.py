@@ -273,6 +273,22 @@ def test_a_number_is_a_condition_and_no_choice(tmp_path):
     assert " spends least of 2 points: " in answers_of(tmp_path / "numbers")[0]
 
 
+def test_points_without_a_partner_take_no_label_from_the_others(tmp_path):
+    """The grid that is compared lacks a point, and may lack a setting; each label keeps its numbers."""
+    package.sweep(
+        "fast-dsl", over={"wired.rtt": ["10ms", "90ms"]}, policy=["active", "psm"], runs=2, store=tmp_path / "store",
+        where="wired.rtt < 90ms or policy == active", set={"flow.application.size": "100kB"},
+    )  # fmt: skip
+    (study,) = sources.studies_of([str(tmp_path / "store")], None, Pack())
+    (points,) = [table for table in study.tables if table.id == "points"]
+    energy = [column.key for column in points.columns].index("energy_j")
+    of_points = {row[0]: row[energy] for row in points.rows}
+    assert len(of_points) == 3
+    of_choices = {choice.label: choice.mean("energy_j") for choice in study.choices}
+    assert list(of_choices) == ["active, wired.rtt = 10.00 ms", "psm, wired.rtt = 10.00 ms"]
+    assert all(of_points[label] == pytest.approx(energy_j) for label, energy_j in of_choices.items())
+
+
 def test_the_interval_of_the_paired_difference_decides():
     def choice(label, energies):
         seeds = np.arange(len(energies))

@@ -13,7 +13,7 @@ from airwatt.cli import options
 from airwatt.cli.output import check_picture, note_file, print_json, show, writing
 from airwatt.cli.parameters import Option
 from airwatt.cli.progress import bar
-from airwatt.compared import ComparedRow
+from airwatt.compared import ComparedRow, names_of
 from airwatt.results import Comparison
 
 if TYPE_CHECKING:
@@ -137,6 +137,9 @@ def command(
         for note in radio_notes.other_band(compared):
             show(note)
         _print_table(comparison, lasting)
+        for row in comparison.rows:
+            for note in radio_notes.given_up(row.runs[0], " ".join(names_of(row.choice))):
+                show(note)
     if interrupted is not None:
         raise interrupted
     options.hold(limits, comparison)

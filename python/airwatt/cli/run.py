@@ -119,7 +119,7 @@ def command(
     if not json:
         from airwatt.cli import coinciding
 
-        for note in radio_notes.timeouts(loaded):
+        for note in (*radio_notes.timeouts(loaded), *radio_notes.given_up(first)):
             show(note)
         with prints_aside():
             coincide = coinciding.note(loaded, seed, first, lasting)

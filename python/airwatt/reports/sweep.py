@@ -194,10 +194,10 @@ class Grid:
     """The points of a store with their means."""
 
     def __init__(self, runs: pa.Table, stations: pa.Table, battery: Battery | None) -> None:
-        self._run, keys = labelled(runs["point"])
+        self._run, self._keys = labelled(runs["point"])
         self.seeds = runs["seed"].to_numpy()
         first = np.unique(self._run, return_index=True)[1]
-        self.points = len(keys)
+        self.points = len(self._keys)
         self.runs = np.bincount(self._run, minlength=self.points)
         rows = runs.take(first)
         known = {"point", "seed", *_VALUES}
@@ -205,7 +205,7 @@ class Grid:
         self.settings = [setting for setting in found if len(setting.values) > 1]
         self.values = {name: _numbers(runs[name]) for name in _VALUES if name in runs.schema.names}
         self.metrics = {name: _estimates(self._run, values, self.runs) for name, values in self.values.items()}
-        self._add_stations(stations, {key: index for index, key in enumerate(keys)}, battery)
+        self._add_stations(stations, {key: index for index, key in enumerate(self._keys)}, battery)
 
     def _add_stations(self, stations: pa.Table, points: dict[str, int], battery: Battery | None) -> None:
         """Sums over the stations of each run, as means over the runs of each point."""
@@ -319,8 +319,10 @@ class Grid:
     def choices(self, whole: Grid) -> tuple[list[Choice], str]:
         """The choices of the page, and what they are if they are not single points of the whole grid."""
         if whole.is_small:
+            # The whole grid may have settings that do not vary here, and points that are not here.
+            labels = {key: whole.label(point) for point, key in enumerate(whole._keys)}
             return [
-                self._choice(whole.label(point), np.array([point]), single=True) for point in range(self.points)
+                self._choice(labels[key], np.array([point]), single=True) for point, key in enumerate(self._keys)
             ], ""
         if not (chosen := whole.chosen):
             return [

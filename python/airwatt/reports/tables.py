@@ -51,6 +51,7 @@ _STATION = (
     Column("triggers", "triggers"),
     Column("ps_polls", "PS-Polls"),
     Column("service_periods", "service periods"),
+    Column("waits_given_up", "waits given up"),
     Column("beacons_missed", "beacons missed"),
 )
 _CELL = (

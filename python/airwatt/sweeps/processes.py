@@ -15,12 +15,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Sequence
 
-from airwatt._core import AirwattError, Control, InputError, RunError, Scenario
+from airwatt._core import AirwattError, Control, InputError, Scenario
 from airwatt.own import Mechanisms, files_of, mechanisms
 from airwatt.sweeps.plan import Plan, key_of
 from airwatt.sweeps.runner import RunOutcome, run_once
+
+_END_S = 5.0
+"""How long a process that answers no more may take to end before it is killed."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -49,7 +53,7 @@ class Processes:
         return 1
 
     def make(self, plan: Plan, jobs: Sequence[int], _control: Control) -> Iterable[tuple[int, RunOutcome]]:
-        """Makes runs one after the other. Raises `InputError`, and `RunError` for a process that ended."""
+        """Makes runs one after the other. Raises `InputError`."""
         assert plan.texts is not None
         for job in jobs:
             point, seed = plan.job(job)
@@ -57,6 +61,18 @@ class Processes:
             yield job, self._ask([plan.scenario, text, plan.points[point], seed, self._limit])
 
     def _ask(self, run: Sequence[object]) -> RunOutcome:
+        begun = time.perf_counter()
+        how = ""
+        # A process may have been killed for a reason of somebody else, as by the kernel when memory ran out. Twice it is the run.
+        for _ in range(2):
+            found = self._answer(run)
+            if isinstance(found, RunOutcome):
+                return found
+            how = found
+        return RunOutcome(time.perf_counter() - begun, None, f"the process that made it ended twice, the second time {how}")
+
+    def _answer(self, run: Sequence[object]) -> RunOutcome | str:
+        """What came of a run, or how the process that made it ended."""
         process = self._process()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -66,9 +82,15 @@ class Processes:
             process.stdin.flush()
         answer = process.stdout.readline()
         if not answer.endswith("\n"):
-            if self._stopped:
-                raise KeyboardInterrupt
-            raise RunError("a process that makes runs ended")
+            with self._lock:
+                if self._stopped:
+                    raise KeyboardInterrupt
+                self._all.remove(process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_END_S)
+            end(process)
+            status = process.returncode
+            return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         self._idle.put(process)
         found = json.loads(answer)
         if isinstance(found, str):

@@ -56,7 +56,7 @@ with_defaults! {
         /// The station waits for the next frame for this long after the last frame of a service period, or after a PS-Poll. Default 50
         /// ms: a hundred full frames of others at 54 Mbit/s in the access point's queue, with room for contention. It is half a beacon
         /// interval, so that a lost end of period costs less than the beacon that repairs it.
-        pub supervision: Span = Span::from_millis(50),
+        pub frame_wait: Span = Span::from_millis(50),
         /// The time at which the machine acts first. Default: the beginning.
         pub start: Instant = Instant::ZERO,
         /// Whether the station has been without traffic for longer than any policy waits for before the machine acts first: a timeout
@@ -92,6 +92,8 @@ pub struct StationCounts {
     pub polls: u64,
     /// Service periods opened, by triggers and by the user's frames.
     pub periods: u64,
+    /// Service periods, and answers to PS-Polls, whose next frame did not come within [`StationConfig::frame_wait`].
+    pub waits_given_up: u64,
     /// Beacons waited for in vain.
     pub beacons_missed: u64,
 }
@@ -300,7 +302,7 @@ impl MacRadio {
 
     fn expect_group(&mut self, now: Instant) {
         self.awaiting_group = true;
-        self.timers.set(StationTimer::GroupFrames, now + self.config.supervision);
+        self.timers.set(StationTimer::GroupFrames, now + self.config.frame_wait);
     }
 
     /// Handles a downlink frame. Returns whether it is the last one that was expected.
@@ -315,13 +317,14 @@ impl MacRadio {
             self.service = Service::None;
             self.timers.stop(StationTimer::ServicePeriod);
         } else {
-            self.supervise(now);
+            self.await_frame(now);
         }
         ended
     }
 
     /// Handles [`StationTimer::ServicePeriod`].
     pub(super) fn end_service(&mut self) {
+        self.counts.waits_given_up += u64::from(self.service != Service::None);
         self.service = Service::None;
     }
 
@@ -498,11 +501,11 @@ impl MacRadio {
             self.counts.periods += 1;
         }
         self.service = service;
-        self.supervise(now);
+        self.await_frame(now);
     }
 
-    fn supervise(&mut self, now: Instant) {
-        self.timers.set(StationTimer::ServicePeriod, now + self.config.supervision);
+    fn await_frame(&mut self, now: Instant) {
+        self.timers.set(StationTimer::ServicePeriod, now + self.config.frame_wait);
     }
 
     fn wake(&mut self, reason: StationTimer) {

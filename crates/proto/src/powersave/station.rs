@@ -18,7 +18,7 @@
 //! * Does not contend while [`StationPowerSave::awaits_trigger`]; sends a PPDU a SIFS after each Trigger frame instead.
 //!
 //! A station that receives a DTIM beacon whose group bit is set stays awake until a group-addressed frame says that no more
-//! follow, or until none has come for [`StationConfig::supervision`] (802.11-2020 11.2.3.7).
+//! follow, or until none has come for [`StationConfig::frame_wait`] (802.11-2020 11.2.3.7).
 //!
 //! Left out: association, the noise of the clock between beacons (its guard time is kept, but the beacon is where the target time and an error
 //! that is set say), and keep-alive frames against the access point's inactivity limit.

@@ -501,6 +501,7 @@ impl Network {
             triggers: counts.triggers,
             ps_polls: counts.polls,
             service_periods: counts.periods,
+            waits_given_up: counts.waits_given_up,
             beacons_missed: counts.beacons_missed,
         }
     }

@@ -392,6 +392,8 @@ pub struct StationResult {
     pub ps_polls: u64,
     /// Service periods, opened by triggers and by data.
     pub service_periods: u64,
+    /// Service periods, and answers to PS-Polls, of which the station gave up waiting for a frame (`station.frame_wait`).
+    pub waits_given_up: u64,
     /// Beacons that were expected and not received.
     pub beacons_missed: u64,
 }

@@ -202,10 +202,13 @@ pub(super) fn wifi(wifi: &Wifi) -> Outcome {
     lifetimes(wifi).map_err(|error| error.under("msdu_lifetime"))?;
     aggregation(wifi, modes.data.format()).map_err(|error| error.under("aggregation"))?;
     wifi.path_loss.as_ref().map_or(Ok(()), path_loss).map_err(|error| error.under("path_loss"))?;
-    let probabilities =
-        [("frame_error_rate", wifi.frame_error_rate), ("response_error_rate", wifi.response_error_rate)];
-    let wrong = probabilities.into_iter().find(|(_, value)| !(0.0..1.0).contains(value));
-    wrong.map_or(Ok(()), |(key, value)| Err(SettingError::out_of_range(key, value, "0 to below 1")))
+    probability("frame_error_rate", wifi.frame_error_rate)?;
+    probability("response_error_rate", wifi.response_error_rate)
+}
+
+/// The probability of a loss, which something survives.
+fn probability(key: &'static str, value: f64) -> Outcome {
+    if (0.0..1.0).contains(&value) { Ok(()) } else { Err(SettingError::out_of_range(key, value, "0 to below 1")) }
 }
 
 /// Categories are those of EDCA, and frames say by their QoS Control field to which one they belong.
@@ -316,6 +319,8 @@ pub(super) fn station(ap: &AccessPoint, wifi: Option<&Wifi>, group: &StationGrou
         .map_err(|_| SettingError::out_of_range("distance", group.distance, "0m to 30km"))?;
     queue("buffer", group.buffer.into())?;
     in_range("clock_error_ppm", group.clock_error_ppm.unwrap_or(0.0), -1e3, 1e3)?;
+    probability("beacon_error_rate", group.beacon_error_rate)?;
+    in_range("frame_wait", group.frame_wait, Span::from_millis(1), Span::from_secs(10))?;
     if let Some(scan) = &group.scan {
         scan.check().map_err(|error| error.under("scan"))?;
     }

@@ -440,6 +440,12 @@ with_defaults! {
         /// by its guard time (`sleep_clock` of its profile), which the error may exceed. Default: the stations know the access point's time.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub clock_error_ppm: Option<f64> = None,
+        /// Probability that a beacon arrives broken at a station, at each one and for each beacon by itself; from 0 to below 1. The station has then missed it
+        /// and listens to the end of its wait for a beacon (`beacon.wait` of its profile).
+        pub beacon_error_rate: f64 = 0.0,
+        /// How long a station waits for the next frame of a service period, for the answer to a PS-Poll and for the next group-addressed frame, before it
+        /// sleeps without; at most 10 s. 802.11 has no such limit and chips do not say theirs. It should be longer than what the access point lets a frame wait behind others.
+        pub frame_wait: Span = Span::from_millis(50),
         /// Scans of other channels, during which the station neither sends nor receives. Default: none.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scan: Option<ScanConfig> = None,

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use airwatt_sim::record::StationResult;
+use airwatt_sim::record::{RunResult, StationResult};
 use airwatt_sim::scenario::Scenario;
 use airwatt_sim::{RunOptions, run};
 
@@ -140,6 +140,47 @@ fn the_dtim_period_decides_how_many_beacons_are_received() {
         );
         assert_eq!(station.beacons_missed, 0);
     }
+}
+
+/// Of 5859 beacons a tenth arrives broken, within four standard deviations of 23. After each of these the station listens to the end of its 10 ms,
+/// of which the beacon took its air time.
+#[test]
+fn a_beacon_that_arrives_broken_costs_the_rest_of_the_wait_for_it() {
+    let [whole, broken] = ["0", "0.1"].map(|share| idle(&[("station.beacon_error_rate", share)]));
+    assert!(broken.beacons_missed.abs_diff(586) < 92, "{}", broken.beacons_missed);
+    let awake_s = |station: &StationResult| station.state_s.receive + station.state_s.listen;
+    let beacon_s = whole.state_s.receive / 5_859.0;
+    let longer_s = broken.beacons_missed as f64 * (10e-3 - beacon_s);
+    check(&[awake_s(&broken) - awake_s(&whole)], &[longer_s], 0.02);
+    assert_eq!(whole.beacons_missed, 0);
+}
+
+/// Of DTIM beacons alone the next one is received after a broken one, whether it is a DTIM or not.
+#[test]
+fn after_a_broken_beacon_the_next_one_is_received() {
+    let station = idle(&[("ap.dtim_period", "10"), ("station.beacon_error_rate", "0.5")]);
+    let dtims = 586.0;
+    // Half of them is missed, and of the beacons after these half again.
+    check(&[station.beacons_missed as f64], &[dtims], 0.15);
+    check(&[station.wakeups_by_reason["beacon"] as f64], &[2.0 * dtims], 0.15);
+}
+
+/// Forty stations share a FIFO in which a frame waits for longer than 50 ms.
+#[test]
+fn a_station_that_waits_longer_than_the_queue_gives_up_no_service_period() {
+    let office = |wait: &str| {
+        let set = [("policy", "uapsd"), ("duration", "3s"), ("station.frame_wait", wait)];
+        let set: Vec<_> = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let scenario = Scenario::load("office-today", &set).unwrap();
+        let mut go_on = |_| ControlFlow::Continue(());
+        run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).unwrap().result
+    };
+    let [short, long] = ["50ms", "2s"].map(office);
+    let given_up = |stations: &[StationResult]| stations.iter().map(|station| station.waits_given_up).sum::<u64>();
+    assert!(given_up(&short.stations) > 100, "{}", given_up(&short.stations));
+    assert_eq!(given_up(&long.stations), 0);
+    let bytes = |run: &RunResult| run.flows.iter().map(|flow| flow.bytes_delivered).sum::<u64>();
+    assert!(bytes(&long) * 4 > bytes(&short) * 5, "{} {}", bytes(&long), bytes(&short));
 }
 
 /// A beacon of 400 bytes at 6 Mbit/s has 16 bits of service, 3200 bits and 6 tail bits in symbols of 24 bits: 135 symbols of 4 us after 20 us of

@@ -3,7 +3,7 @@
 //! A scan is a number of absences, so that traffic is served between them. Before each, the station announces power save by a
 //! Null frame, unless the access point knows of it already, so that the access point buffers what comes. It leaves when that
 //! frame is acknowledged or given up, once a service period and the beacon or group-addressed frames that it waits for have
-//! ended, and in any case after [`StationConfig::supervision`](super::StationConfig::supervision). Frames of the policy and of the user wait until it is
+//! ended, and in any case after [`StationConfig::frame_wait`](super::StationConfig::frame_wait). Frames of the policy and of the user wait until it is
 //! back; then it announces active mode again, if it is in active mode. Linux's mac80211 scans in this way by software.
 //!
 //! Left out: what the radio sends and receives on other channels, the time that a change of channel takes, and a scan that is
@@ -126,7 +126,7 @@ impl MacRadio {
                 self.wake(StationTimer::Scan);
                 let announced = self.pm && self.announced;
                 self.scans.phase = Phase::Leaving { announced, overdue: false };
-                self.timers.set(StationTimer::Scan, now + self.config.supervision);
+                self.timers.set(StationTimer::Scan, now + self.config.frame_wait);
             }
             Phase::Leaving { announced, .. } => {
                 self.scans.phase = Phase::Leaving { announced, overdue: true };

@@ -357,7 +357,7 @@ fn a_lost_trigger_is_made_good_at_the_next_beacon() {
 /// STA  ^              --trigger--  |--- 50 ms ---| v ^              --trigger--    v
 /// ```
 #[test]
-fn a_lost_end_of_period_costs_the_supervision_time() {
+fn a_lost_end_of_period_costs_the_frame_wait() {
     let mut air = asleep(&[PSM]);
     air.script = vec![("ap>s0 0", 4)];
     air.down(20_000, 0, 0);

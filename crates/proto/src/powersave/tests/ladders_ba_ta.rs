@@ -216,13 +216,13 @@ fn a_lost_frame_of_the_user_does_not_end_the_triggers() {
 }
 
 /// The frame with EOSP is given up and stays at the access point. The station waits for it, through a beacon, until
-/// supervision ends the period; an interval later the frame comes.
+/// the wait for a frame ends; an interval later the frame comes.
 /// ```text
 /// AP                0e x 4              --beacon tim--                      0e
 /// STA  --trigger--  |------------ 50 ms ------------| v | 20 ms |  --trigger--
 /// ```
 #[test]
-fn a_lost_end_of_period_costs_the_supervision_time() {
+fn a_lost_end_of_period_costs_the_frame_wait() {
     let mut air = asleep(&[every_20_ms()]);
     air.script = vec![("ap>s0 0", 4)];
     air.down(15_000, 0, 0);

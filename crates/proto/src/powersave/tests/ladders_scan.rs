@@ -155,7 +155,7 @@ fn a_service_period_ends_before_the_station_leaves() {
     );
 }
 
-/// A period whose end is lost keeps the station for [`StationConfig::supervision`] at most. Its frame comes after the next
+/// A period whose end is lost keeps the station for [`StationConfig::frame_wait`] at most. Its frame comes after the next
 /// beacon.
 #[test]
 fn a_station_waits_for_the_end_of_a_service_period_for_a_limited_time() {

@@ -675,7 +675,7 @@ fn group_addressed_packets_wait_for_a_dtim_beacon_while_a_station_is_in_power_sa
     assert_eq!((ap.poll_output(), ap.group_bit()), (None, false));
 }
 
-/// A station stays awake after a beacon with the group bit until More Data is clear, or for the supervision time after the last
+/// A station stays awake after a beacon with the group bit until More Data is clear, or for the wait for a frame after the last
 /// frame that it received.
 #[test]
 fn a_station_stays_awake_for_group_addressed_frames() {

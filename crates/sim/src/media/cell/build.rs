@@ -160,7 +160,7 @@ impl CellMedium {
         }
         let slot = self.first_station_slot + 2 * radio;
         let ends = [member, access_point];
-        let mac = StationMac::new(config, station, radio, ends, (contenders, sender), &up, slot);
+        let mac = StationMac::new(config, station, radio, ends, (contenders, sender), &up, slot, seed);
         self.schedule.set(slot, mac.due());
         self.macs.push(Mac::Station(Box::new(mac)));
     }

@@ -220,6 +220,8 @@ pub struct CellStation {
     pub buffer: u32,
     /// Propagation delay to the access point.
     pub propagation: Span,
+    /// Probability that a beacon arrives broken.
+    pub beacon_error_rate: f64,
     /// Received signal strength between the station and the access point in dBm, equal in both directions; `None` if
     /// distance has no effect on reception.
     pub signal_dbm: Option<f64>,

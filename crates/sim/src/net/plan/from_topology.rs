@@ -366,6 +366,7 @@ fn station(
             wake_time: radio.wake_up.time,
             min_awake: radio.min_awake,
             beacon_window: radio.beacon_wait,
+            frame_wait: group.frame_wait,
             listen_interval: group.listening().beacons(dtim_period),
             dtim_period: group.receive_dtims.then_some(u32::from(dtim_period)),
             start: Instant::ZERO + Span::from_secs_f64(drawn * POWER_SAVE_START_SPREAD_S),
@@ -379,6 +380,7 @@ fn station(
         data: *data,
         buffer: group.buffer.0,
         propagation: Distance::propagation(group.distance),
+        beacon_error_rate: group.beacon_error_rate,
         signal_dbm: signal_dbm(wifi, group.distance, name, seed),
     }
 }

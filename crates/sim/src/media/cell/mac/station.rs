@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use airwatt_base::{Instant, Machine, Slot, Span};
+use airwatt_base::{Instant, Machine, RandomStream, Slot, Span};
 use airwatt_proto::powersave::{
     self as ps, FlowSample, PowerSaveFrame, ServiceFlags, StationInput, StationOutput, StationPowerSave,
     Uplink, Volume, WakeFrame,
@@ -48,6 +48,8 @@ pub(crate) struct StationMac {
     arrived: Vec<Arrived>,
     /// The packets in them, for policies that decide by flows.
     flows: VecDeque<FlowSample>,
+    /// Which beacons arrive broken: their share, and the draws.
+    broken_beacons: Option<(f64, RandomStream)>,
 }
 
 /// A packet as policies see it.
@@ -94,7 +96,9 @@ impl StationMac {
         (contenders, sender): (Range<ContenderId>, ContenderId),
         links: &[LinkPlan],
         slot: Slot,
+        seed: u64,
     ) -> Self {
+        let draws = || RandomStream::new(seed, &format!("{}/broken-beacons", station.name));
         let limits = config.station_limits();
         let queue = |(contender, link): (ContenderId, &LinkPlan)| {
             let ends = [member, access_point];
@@ -110,6 +114,7 @@ impl StationMac {
             air_time: ps::AirTime::default(),
             arrived: Vec::new(),
             flows: VecDeque::new(),
+            broken_beacons: (station.beacon_error_rate > 0.0).then(|| (station.beacon_error_rate, draws())),
         }
     }
 
@@ -148,6 +153,9 @@ impl StationMac {
 
     /// Handles a beacon in which the station's bit of the TIM is `tim`. `group`: group-addressed frames follow it.
     pub(crate) fn beacon(&mut self, tim: bool, group: bool, now: Instant, out: &mut Effects<'_>) {
+        if self.broken_beacons.as_mut().is_some_and(|(share, draws)| draws.chance(*share)) {
+            return;
+        }
         self.notify(StationInput::Beacon { tim, group }, now, out);
     }
 
