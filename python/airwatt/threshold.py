@@ -72,8 +72,11 @@ class Threshold(NamedTuple):
             there = "; ".join(", ".join(parts) for parts in labels[:6]) or "none: rows are those of a comparison"
             raise InputError(f"--fail-if {self.text!r}: no row is {', '.join(self.row)}; there are {there}")
 
-    def check_key(self, option: str = "--fail-if") -> None:
-        """Raises `InputError` before anything runs, unless the document of a run has numbers at the key."""
+    def check_key(self, option: str = "--fail-if", text: str = "") -> None:
+        """Raises `InputError` before anything runs, unless the document of a run has numbers at the key.
+
+        `text` is what the user wrote, if it is more than this expression.
+        """
         schema = schema_of_runs()
         names = self.key.split(".")
         # What every run has; the rest is known afterwards.
@@ -87,7 +90,7 @@ class Threshold(NamedTuple):
                 break
         if names[0] in NOT_MEASURED or not any(map(_is_number, nodes)):
             reason = f"the result has no number {self.key}{_near(name, known)}"
-            raise InputError(f"{option} {self.text!r}: {reason}")
+            raise InputError(f"{option} {(text or self.text)!r}: {reason}")
 
     def _names(self, parts: Sequence[str]) -> bool:
         return set(self.row) <= set(parts)

@@ -62,7 +62,7 @@ def test_a_target_has_only_what_can_be_set_there(airwatt, target):
 def test_what_esp_idf_is_told_is_code_and_options(airwatt):
     question = ["--flow", "up:periodic:1s:60B", "--delay", "5ms", "--runs", "1", "--radio", "esp32-c3"]
     shown = airwatt("advise", *question, "--target", "esp-idf").out
-    code = shown.partition(" on esp-idf:\n")[2].partition("\n\n")[0]
+    code = re.split(r"\son\sesp-idf:\n", shown)[1].partition("\n\n")[0]
     assert re.search(r"^    esp_wifi_set_ps\(WIFI_PS_\w+\);$", code, re.M)
     assert "CONFIG_PM_ENABLE=y" in shown
     assert ";;" not in shown

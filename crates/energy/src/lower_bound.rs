@@ -1,13 +1,13 @@
 //! The least energy for the same frames at the same times: the energy of a radio that knows its own traffic in advance.
 //!
-//! The driver reports each frame that the radio sends and each that is addressed to it, retries and acknowledgements
+//! The driver reports each frame that the radio sends and each that is addressed to it while it is awake, retries and acknowledgements
 //! included, in order of time. Between two frames the radio does what is cheapest: it listens or, if there is time to
 //! fall asleep and wake up again and both transitions with the sleep cost less than listening, it sleeps. Gaps are
 //! independent of each other, so the sum is the minimum over all behaviours of such a radio.
 //!
 //! # What the radio knows
 //! The radio knows when frames from it and to it are on the air, but not whether an attempt will fail, so it is awake
-//! for failed attempts too, and sends them. It needs to receive nothing else: not beacons, because it knows their
+//! for failed attempts too, and sends them. It needs to receive nothing else: not what was sent while the radio of the run slept, not beacons, because it knows their
 //! content, not frames of others, and not the idle medium, because it knows when its backoff ends. It is awake at the
 //! start, as every radio is.
 //!

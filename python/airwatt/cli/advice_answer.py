@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airwatt.advice.combined_settings import OF_LWIP
@@ -23,6 +23,8 @@ from airwatt.layout import filled, printable
 
 if TYPE_CHECKING:
     from airwatt.advice import Advice, Row
+    from airwatt.advice.combined_settings import CombinedSetting
+    from airwatt.advice.setting import Setting as How
     from airwatt.layout import Table
 
 
@@ -154,11 +156,11 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     if not found.ranked:
         return
     best, chip = found.ranked[0], found.chip
-    wanted = [(name(best, found), platforms.how(best.candidate))]
-    wanted += [(one.setting.name, one.setting.how) for one in found.beside if one.is_advised]
+    first = (name(best, found), platforms.how(best.candidate))
     mode = [f"and for the host, {chip.mode}, which the figures assume:"] if chip.mode else []
     targets = platforms.words_of(found.target, chip.name)
     for target in targets:
+        wanted = [first, *_set_beside(found, lambda how, target=target: platforms.to_paste(target, how))]
         what = " and ".join(what for what, _ in wanted)
         if all(platforms.needs_nothing(target, how) for _, how in wanted):
             yield f"{what} needs no setting on {target}"
@@ -171,14 +173,31 @@ def _how_to_set(found: Advice) -> Iterator[str]:
         yield "\n".join([f"to set {what} on {target}:", *(f"    {line}" for line in lines)])
     if targets:
         return
-    # What is advised beside the power save has a setting on some platforms alone.
-    text = [f"to set {wanted[0][0]}:", *platforms.described(wanted[0][1], chip.name)]
-    for what, how in wanted[1:]:
-        known = [line for line in platforms.described(how, chip.name) if not line.endswith(platforms.NONE)]
-        text += [f"and {what}:", *known] if known else []
+
+    def settable(how: Sequence[How | None]) -> list[str]:
+        return [line for line in platforms.described(how, chip.name) if not line.endswith(platforms.NONE)]
+
+    text = [f"to set {first[0]}:", *platforms.described(first[1], chip.name)]
+    for what, how in _set_beside(found, settable):
+        text += [f"and {what}:", *settable(how)]
     # The call that sets power save stands above.
     text += [*mode, *(line for line in chip.sets if not line.startswith("esp_wifi_set_ps("))]
     yield "\n".join(filled(line, COLUMNS, 4) for line in text)
+
+
+def _set_beside(
+    found: Advice, settable: Callable[[Sequence[How | None]], Sequence[str]]
+) -> Iterator[tuple[str, Sequence[How | None]]]:
+    """Gives what is advised beside the power save, of each kind what saves most of what can be set."""
+    from airwatt.tables import percent
+
+    best: dict[str, CombinedSetting] = {}
+    for one in found.beside:
+        kind = one.setting.overrides[0][0]
+        if one.is_advised and settable(one.setting.how) and (kind not in best or one.change < best[kind].change):
+            best[kind] = one
+    for one in best.values():
+        yield f"{one.setting.name} ({percent(-one.change)} less energy)", one.setting.how
 
 
 def _round_trip(found: Advice) -> Iterator[str]:

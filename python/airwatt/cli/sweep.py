@@ -380,6 +380,10 @@ def _notes(planned: Sequence[plans.Plan]) -> Iterator[str]:
         yield from radio_notes.other_band(Scenario.from_toml(text) for text in texts)
 
 
+_WIDTH_OF_KEYS = 36
+"""Characters that a table of 80 columns leaves to the names of settings."""
+
+
 def _several(number: int, what: str) -> str:
     from airwatt.tables import count
 
@@ -421,7 +425,9 @@ def _points(store: Store, planned: int) -> "Iterator[str | Table]":
         ]
         for settings, runs, numbers in rows
     ]
-    yield table([*keys, "runs", head, "done at", "energy"], shown, left=len(keys))
+    # Names of keys that do not fit side by side go on below each other; cut, they would look alike.
+    heads = keys if sum(map(len, keys)) <= _WIDTH_OF_KEYS else [key.replace(".", ".\n") for key in keys]
+    yield table([*heads, "runs", head, "done at", "energy"], shown, left=len(keys))
     if alike:
         where = "all points" if len(rows) == planned else f"the {len(rows)} points that have finished runs"
         yield f"at {where}: " + ", ".join(f"{key} {_setting(key, rows[0][0])}" for key in alike)

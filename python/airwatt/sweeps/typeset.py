@@ -108,10 +108,15 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return (
-        f"\\num{{{value!r}}}"
+        f"\\num{{{_plain(value)}}}"
         if isinstance(value, int | float) and not isinstance(value, bool)
         else _escaped(str(value))
     )
+
+
+def _plain(value: float) -> str:
+    """A setting without the last digits of its conversion from a unit."""
+    return f"{value:.12g}"
 
 
 def _escaped(text: str) -> str:
@@ -135,5 +140,5 @@ def _values(numbers: Sequence[Estimate]) -> Iterator[str]:
 
 def _word(value: Any) -> str:
     """A setting as one word; a missing one is empty in braces, as pgfplotstable reads it."""
-    text = "" if value is None else str(value)
+    text = "" if value is None else _plain(value) if isinstance(value, float) else str(value)
     return f"{{{text}}}" if not text or any(letter.isspace() for letter in text) else text

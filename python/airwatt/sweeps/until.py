@@ -42,7 +42,7 @@ class Until(NamedTuple):
         if match is None or limit <= 0.0:
             raise InputError(f"until: expected ci95(KEY) < LIMIT, as in 'ci95(energy_j) < 1%', got {text!r}")
         if match["key"] not in columns.AGGREGATES:
-            Threshold.parse(f"{match['key']} > 0").check_key("until")
+            Threshold.parse(f"{match['key']} > 0").check_key("until", text)
         relative = match["share"] == "%"
         return cls(match["key"], limit / 100 if relative else limit, relative)
 

@@ -108,6 +108,19 @@ fn no_policy_spends_less_than_its_bound() {
     }
 }
 
+/// The access point sends to a station whose service period is over, and the bound has no need to be awake for that.
+#[test]
+fn a_frame_to_a_radio_that_sleeps_is_no_part_of_its_bound() {
+    let set = [
+        ("policy", "twt"),
+        ("station.radio", "esp32-c5-5ghz"),
+        ("wifi.mode", "HE20 MCS 7"),
+        ("flow.application.size", "5MB"),
+    ];
+    let station = simulate(&scenario("wifi6", &set), 1).result.stations.swap_remove(0);
+    assert!(station.lower_bound_j <= station.energy_j, "{} {}", station.lower_bound_j, station.energy_j);
+}
+
 /// `ideal` is the run of `active`, and its result is the bound.
 #[test]
 fn ideal_is_the_bound_of_active() {

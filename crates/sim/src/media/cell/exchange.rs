@@ -173,7 +173,7 @@ impl CellMedium {
             let mac = &mut self.macs[member as usize];
             mac.account(sends, waited, start, parts);
             if let Some(radio) = mac.radio() {
-                self.radios.own_frames(radio, sends, parts);
+                self.radios.own_frames(radio, sends, start, parts);
             }
         };
         account(from, true);

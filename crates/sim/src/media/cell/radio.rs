@@ -106,10 +106,11 @@ impl Radios {
         parts: &Parts,
         air: &Airborne,
     ) {
-        let radio = &mut self.radios[id as usize];
-        if hears {
-            radio.begin_exchange(charged, sends, now, parts, air);
+        if !hears {
+            return;
         }
+        let radio = &mut self.radios[id as usize];
+        radio.begin_exchange(charged, sends, now, parts, air);
         for part in parts.iter() {
             radio.bound_frame(part, sends);
             radio.send_frame(part, sends, air);
@@ -182,8 +183,12 @@ impl Radios {
         parts.iter().for_each(|part| radio.send_frame(part, sends, air));
     }
 
-    /// Adds the frames of an exchange to the lower bound of the radio at one of its ends. `sends`: it sends the PPDU.
-    pub(super) fn own_frames(&mut self, id: RadioId, sends: bool, parts: &Parts) {
+    /// Adds the frames of an exchange that begins at `start` to the lower bound of the radio at one of its ends. `sends`: it sends the PPDU.
+    /// A radio that sleeps needs nothing of what is sent to it.
+    pub(super) fn own_frames(&mut self, id: RadioId, sends: bool, start: Instant, parts: &Parts) {
+        if !sends && !self.hears(id, start) {
+            return;
+        }
         let radio = &mut self.radios[id as usize];
         parts.iter().for_each(|part| radio.bound_frame(part, sends));
     }
