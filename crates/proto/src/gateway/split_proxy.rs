@@ -416,6 +416,9 @@ impl SplitProxy {
                     let payload =
                         connection.map_or_else(Vec::new, |connection| connection.payload_of(&packet));
                     let expects_answer = packet.sequence_length() > 0;
+                    if packet.header.control.syn() && packet.header.acknowledgement.is_none() {
+                        self.before_opening(peer);
+                    }
                     self.transmit(peer, &GatewayMessage::Packet(packet, addresses, payload), expects_answer);
                 }
                 TableOutput::Opened(key, addresses) => self.note_key(peer, addresses, key),

@@ -35,7 +35,8 @@ impl SplitProxy {
 
     fn on_started(&mut self, peer: usize, epoch: u64, answers: bool, now: Instant) {
         let before = self.peers[peer].epoch.replace(epoch);
-        if before.is_some_and(|before| before != epoch) {
+        let has_none_older = self.has_none_older(peer);
+        if before.is_some_and(|before| before != epoch) && !has_none_older {
             self.book.counters.restarts += 1;
             // Those that this end has just begun are on their way to the new one.
             let is_old = |entry: &&Entry| entry.peer == peer && entry.relay.opened_by() != Some(Side::Wired);

@@ -10,7 +10,8 @@
 //!   a radio that sleeps is not woken up each few seconds. Data in either direction shorten the time again.
 //! * **Given up** means that all connections of the peer are reset, and openings that wait for it go as plain TCP. A peer that was
 //!   only out of reach still has its side of them. It learns of their end by this end's number, which is another one from then
-//!   on, and which it is told as soon as it is heard of again.
+//!   on, and which it is told as soon as it is heard of again, and before each opening until it has answered: what the new number ends is older.
+//!   If both ends have given each other up, nothing older is left, and the other one's new number ends nothing.
 
 use airwatt_base::{Instant, Span};
 
@@ -34,6 +35,8 @@ pub(super) struct Silence {
     asked: Option<Instant>,
     /// From when it is told again that its connections were given up; `None` if it knows.
     tells_from: Option<Instant>,
+    /// It was given up, and has not said its number since: every connection with it is newer than what that number ends.
+    has_none_older: bool,
 }
 
 impl SplitProxy {
@@ -58,6 +61,18 @@ impl SplitProxy {
             state.silence.tells_from = Some(again);
             self.tell_epoch(peer, false);
         }
+    }
+
+    /// An opening follows. A peer that hears of this end again by it must not take it for one of those that were given up.
+    pub(super) fn before_opening(&mut self, peer: usize) {
+        if self.peers[peer].silence.tells_from.is_some() {
+            self.tell_epoch(peer, false);
+        }
+    }
+
+    /// The peer has said its number. Returns whether no connection with it is older than that.
+    pub(super) fn has_none_older(&mut self, peer: usize) -> bool {
+        std::mem::take(&mut self.peers[peer].silence.has_none_older)
     }
 
     /// The peer knows the number of this start.
@@ -121,6 +136,6 @@ impl SplitProxy {
         let state = &mut self.peers[peer];
         state.silent_since = Some(now);
         state.own_epoch = state.own_epoch.wrapping_add(1);
-        state.silence = Silence { tells_from: Some(now), ..Silence::default() };
+        state.silence = Silence { tells_from: Some(now), has_none_older: true, ..Silence::default() };
     }
 }

@@ -581,6 +581,38 @@ fn a_restart_is_noticed_without_data() {
     assert_eq!((rig.log.len(), rig.ends[M].counters().restarts), (2, 2));
 }
 
+/// Both ends, or one of them, have given the other one up; what is opened then stands. If both have, also where the number before it is lost.
+#[test]
+fn what_is_opened_after_a_silence_is_not_taken_for_what_was_given_up() {
+    for (silences, is_number_lost) in [([5, 5], false), ([5, 5], true), ([5, 100], false), ([100, 5], false)] {
+        let mut rig = Rig::new();
+        for end in [M, B] {
+            let silence = Span::from_secs(silences[end]);
+            rig.ends[end] = SplitProxy::new(SplitProxyConfig { silence, ..config(end as u64) }, 1);
+        }
+        rig.input(M, In::Greet(0));
+        let id = rig.open(1);
+        rig.loss = 1.0;
+        rig.input(M, In::Received(id, pattern(1_000)));
+        // Openings go as plain TCP for five seconds after an end was found silent.
+        rig.run(Span::from_secs(11));
+        rig.loss = 0.0;
+        for port in 2..8 {
+            rig.input(M, In::Opening(0, opening(port)));
+        }
+        if is_number_lost {
+            let is_kept = |bytes: &[u8]| !matches!(GatewayMessage::decode(bytes), Some(GatewayMessage::Started { .. }));
+            rig.path.retain(|_, (_, bytes)| is_kept(bytes));
+        }
+        rig.run(Span::from_millis(900));
+        for end in [M, B] {
+            let standing = rig.ends[end].rows().filter(|row| row.addresses.sender().port != 1).count();
+            assert_eq!(standing, 6, "end {end} {silences:?} {is_number_lost} {:?}", rig.log);
+        }
+        assert_eq!(rig.admitted.len(), 7);
+    }
+}
+
 #[test]
 fn a_peer_that_was_out_of_reach_learns_that_it_was_given_up() {
     let mut rig = Rig::new();
