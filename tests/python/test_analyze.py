@@ -578,6 +578,18 @@ def test_a_capture_without_names_says_the_same(airwatt, tmp_path):
         assert not (tmp_path / "x").exists()
 
 
+def test_of_a_capture_that_cannot_be_read_there_is_no_copy(airwatt, tmp_path):
+    whole = (ROOT / "captures" / "tim-never-set.pcap").read_bytes()
+    ppi, none = tmp_path / "ppi.pcap", tmp_path / "none.pcap"
+    ppi.write_bytes(whole[:20] + (192).to_bytes(4, "little") + whole[24:])
+    none.write_bytes(whole[:24])
+    for capture, why in ((ppi, "link type 192 is not supported"), (none, "a capture without packets")):
+        answer = airwatt("analyze", capture, "--anonymize", tmp_path / "copy.pcapng")
+        assert answer.status == airwatt("analyze", capture).status != 0
+        assert answer.is_one_line(why)
+        assert not (tmp_path / "copy.pcapng").exists()
+
+
 def test_an_output_replaces_nothing_that_is_read_and_no_other_output(airwatt, tmp_path):
     copy, profile, link = tmp_path / "x.pcapng", tmp_path / "r.toml", tmp_path / "link"
     copy.write_bytes(Path(CAPTURE).read_bytes())

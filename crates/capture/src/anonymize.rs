@@ -20,8 +20,8 @@ use crate::analyze::AnalysisProgress;
 use crate::capture::LinkType;
 use crate::copy::Writer;
 use crate::decode::called;
-use crate::error::AnalyzeError;
-use crate::file::{Reading, read_to_sink, sources};
+use crate::error::{AnalyzeError, CaptureError};
+use crate::file::{End, Reading, read_to_sink, sources};
 use crate::packet::PacketSink;
 use crate::power_save::GCR_CONCEALMENT;
 use crate::stations::is_private;
@@ -53,10 +53,20 @@ pub fn anonymize(
     let mut sink =
         Sink { out: Writer::new(out, "anonymized".to_owned()).map_err(failed)?, masks: Masks::default() };
     for file in files {
+        let name = file.name.clone();
         let read = read_to_sink(file, &mut sink, &mut |bytes| {
             watch(AnalysisProgress::Reading(Reading { bytes, of: None }))
         })?;
-        sink.out.ended(&read.end);
+        match read.end {
+            End::Damaged(what) if sink.out.is_empty() => {
+                return Err(CaptureError::NotACapture(name, what.to_owned()).into());
+            }
+            end => sink.out.ended(&end),
+        }
+    }
+    if sink.out.is_empty() {
+        let file = path.to_string_lossy().into_owned();
+        return Err(CaptureError::NoPackets { file, oversized: None, is_cut: sink.out.is_cut() }.into());
     }
     sink.out.finish().map_err(failed)
 }

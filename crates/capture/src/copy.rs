@@ -119,6 +119,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Whether the original is cut short or damaged, as far as it has been read.
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Whether no packet was written.
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()

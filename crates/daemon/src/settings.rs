@@ -43,16 +43,25 @@ fn key_of(segment: &Segment) -> String {
 pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let has_form = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain);
-    if has_form && !name.starts_with('-') && name != "lo" {
+    if has_form && !name.starts_with('-') && !TAKEN.contains(&name) {
         return Ok(());
     }
-    let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first), and not lo");
+    let taken = TAKEN.join(", ");
+    let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first), and none of {taken}");
     Err(input(format!("interface: expected {allowed}, got {name:?}")))
 }
+
+/// Names that the kernel gives to no other interface: that of the loopback, and those of its settings for all interfaces.
+const TAKEN: [&str; 3] = ["lo", "all", "default"];
 
 /// The radio profile of the key `radio`, if there is one, by which energy is estimated.
 pub(crate) fn radio(name: Option<&str>) -> Result<Option<Radio>, Failure> {
     name.map(Radio::find).transpose().map_err(|error| input(format!("radio: {error}")))
+}
+
+/// An address as its packets have it: a socket of both versions of IP says those of IPv4 within IPv6.
+pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// An address with the length of its prefix.

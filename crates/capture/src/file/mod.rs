@@ -151,7 +151,6 @@ impl Part {
             End::Damaged(what) if decoder.capture.packets_in_file == 0 => {
                 return Err(CaptureError::NotACapture(name, what.to_owned()));
             }
-            End::LinkType(number) => return Err(CaptureError::LinkType(name, number)),
             End::Full => {
                 return Err(CaptureError::Memory {
                     file: name,
@@ -160,7 +159,7 @@ impl Part {
                     limit_bytes,
                 });
             }
-            End::Complete | End::CutShort | End::Damaged(_) => {}
+            End::Complete | End::CutShort | End::Damaged(_) | End::LinkType(_) => {}
         }
         Ok(Self { name, decoder, read })
     }
@@ -262,6 +261,9 @@ fn read_source(name: &str, source: impl Read, sink: &mut dyn PacketSink) -> Resu
     let source = Source::new(source).map_err(|error| failure(name, &error))?;
     let mut buffer = Buffer::new(source);
     let (format, end) = read_blocks(name, &mut buffer, sink)?;
+    if let End::LinkType(number) = end {
+        return Err(CaptureError::LinkType(name.to_owned(), number));
+    }
     Ok(FileRead { format, end, position: buffer.position, bytes: buffer.bytes_read() })
 }
 

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::instance;
 use crate::output::{unanswered_line, word};
 use crate::services::{GaugeOfPeer, Wanted, add_gauges, peer_labels};
-use crate::settings::radio;
+use crate::settings::{canonical, radio};
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -190,7 +190,7 @@ pub(super) fn document(host: HostState<'_>, wanted: Wanted, machine: &Ends, now:
         let [sent, received] = machine.traffic[index];
         PeerRow {
             name: peer.name.clone(),
-            endpoint: machine.carrier.endpoint(index).map(|endpoint| endpoint.to_string()),
+            endpoint: machine.carrier.endpoint(index).map(canonical).map(|endpoint| endpoint.to_string()),
             handshake_age_s: age(session.handshake_at),
             heard_age_s: age(machine.proxy.heard(index)),
             unanswered: session.unanswered,
@@ -201,7 +201,7 @@ pub(super) fn document(host: HostState<'_>, wanted: Wanted, machine: &Ends, now:
         }
     });
     let rows = machine.proxy.rows().filter(|_| wanted == Wanted::Status).map(|row| {
-        let endpoint = machine.carrier.endpoint(row.peer);
+        let endpoint = machine.carrier.endpoint(row.peer).map(canonical);
         let outer = endpoint.map_or(OuterIp::V4, |endpoint| OuterIp::of(endpoint.ip()));
         of_row(config, &row, (radio.as_ref(), outer), &host.lists.resent, now)
     });

@@ -17,7 +17,7 @@ use crate::instance;
 use crate::output::{unanswered_line, word};
 use crate::peering::Carrier;
 use crate::services::{GaugeOfPeer, add_gauges, peer_labels};
-use crate::settings::radio;
+use crate::settings::{canonical, radio};
 
 /// What the daemon reports.
 #[derive(Clone, Debug, Serialize)]
@@ -158,7 +158,7 @@ impl PeerRow {
         Self {
             name: config.name.clone(),
             public_key: config.public_key.map(|key| key.to_string()),
-            endpoint: machine.carrier.endpoint(index).map(|endpoint| endpoint.to_string()),
+            endpoint: machine.carrier.endpoint(index).map(canonical).map(|endpoint| endpoint.to_string()),
             handshake_age_s: age,
             handshakes: session.counts.handshakes,
             unanswered: session.unanswered,
