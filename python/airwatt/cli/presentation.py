@@ -145,19 +145,25 @@ def _percent(runs: Sequence[RunResult], number: Number) -> str:
 def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
     from airwatt.tables import table
 
+    # Of datagrams nobody measures a round trip; what they take stands beside that of connections.
+    has_datagrams = any(flow.transport == "udp" for flow in runs[0].flows)
+
     def cells(index: int, flow: FlowResult) -> list[str]:
+        one_way = _number(runs, lambda run: run.flows[index].latency_s_mean, "s")
         return [
             _label(runs[0], flow),
             flow.transport,
             _number(runs, lambda run: run.flows[index].bytes_delivered, "B"),
             _number(runs, lambda run: shown_flow_bps(run.flows[index]), "b/s"),
             _number(runs, lambda run: run.flows[index].completed_s, "s"),
+            *([one_way] if has_datagrams else []),
             _number(runs, lambda run: run.flows[index].rtt_s_mean, "s"),
             _count(runs, lambda run: run.flows[index].segments_retransmitted),
         ]
 
     rows = [cells(index, flow) for index, flow in enumerate(runs[0].flows)]
-    heads = ["flow", "transport", "delivered", goodput_head(runs), "done at", "mean RTT", "resent"]
+    times = ["done at", *(["one way"] if has_datagrams else []), "mean RTT"]
+    heads = ["flow", "transport", "delivered", goodput_head(runs), *times, "resent"]
     yield table(heads, rows, left=2)
 
 

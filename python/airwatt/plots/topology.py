@@ -18,6 +18,10 @@ from airwatt.plots.style import GREY, INK, LINES, save, styled
 
 _SHOWN = 4
 """Larger groups are drawn as one node."""
+_FAN = 3
+"""Of more stations than these the lines have no room for labels, which stand beside the stations."""
+_HALF_BOX = 0.17
+"""Half of a node's width in columns."""
 
 
 @dataclass
@@ -26,6 +30,8 @@ class _Edge:
     label: str
     colour: str
     wireless: bool
+    in_fan: bool = False
+    """Whether it is one of many lines from one node: its label stands beside its other end."""
 
 
 @dataclass
@@ -60,9 +66,10 @@ def draw(name: str, general: Mapping[str, Any], path: Path) -> None:
     columns = max((x for x, _ in places.values()), default=0) + 1
     rows = max((y for _, y in places.values()), default=0) + 1
     with styled():
-        figure = Figure(figsize=(max(4.5, 2.2 * columns), 0.95 + 0.8 * rows), layout="constrained")
+        right = columns - (0.05 if any(edge.in_fan for edge in drawing.edges) else 0.45)
+        figure = Figure(figsize=(max(4.5, 2.2 * (right + 0.45)), 0.95 + 0.8 * rows), layout="constrained")
         axes = figure.subplots()
-        axes.set(xlim=(-0.55, columns - 0.45), ylim=(rows - 0.6, -0.75))
+        axes.set(xlim=(-0.55, right), ylim=(rows - 0.6, -0.75))
         axes.axis("off")
         for edge in drawing.edges:
             _draw_edge(axes, edge, places)
@@ -114,7 +121,7 @@ def _add_cell(drawing: _Drawing, cell: Mapping[str, Any]) -> None:
     caption = f"{cell['name']}" if channel is None else f"channel {channel}"
     colour = drawing.channels.setdefault(caption, LINES[len(drawing.channels) % len(LINES)])
     labels = {
-        one: f"{cell['name']}\n{_sent(cell['wifi'], group)}"
+        one: _sent(cell["wifi"], group)
         for group in cell["station"]
         for one in drawing.resolve(group["node"])
     }
@@ -131,7 +138,9 @@ def _add_cell(drawing: _Drawing, cell: Mapping[str, Any]) -> None:
         drawing.hidden |= {
             frozenset((one, other)) for one in drawing.resolve(group["node"]) for other in others if one != other
         }
-    drawing.edges += [_Edge(pair, labels[pair[1]], colour, True) for pair in pairs]
+    in_fan = "access_point" in cell and len(stations) > _FAN
+    above = "" if in_fan else f"{cell['name']}\n"
+    drawing.edges += [_Edge(pair, above + labels[pair[1]], colour, True, in_fan) for pair in pairs]
 
 
 def _sent(wifi: Mapping[str, Any], station: Mapping[str, Any]) -> str:
@@ -172,14 +181,18 @@ def _places(drawing: _Drawing) -> dict[str, tuple[int, int]]:
 def _draw_edge(axes: Any, edge: _Edge, places: Mapping[str, tuple[int, int]], linestyle: str = "") -> None:
     (x, y), (to_x, to_y) = (places[end] for end in edge.ends)
     style = linestyle or ("--" if edge.wireless else "-")
-    axes.plot([x, to_x], [y, to_y], color=edge.colour, linestyle=style, linewidth=1.6, zorder=1)
-    # Lines that fan out from one node have their labels where they are apart.
     share = 0.5 if y == to_y else 0.65
+    label, side = (x + share * (to_x - x), y + share * (to_y - y)), "center"
+    if edge.in_fan and to_x > x:
+        # A line that goes on to the middle of its station crosses those above.
+        to_x -= _HALF_BOX
+        label, side = (to_x + 2.2 * _HALF_BOX, to_y), "left"
+    axes.plot([x, to_x], [y, to_y], color=edge.colour, linestyle=style, linewidth=1.6, zorder=1)
+    # The labels of two or three lines from one node stand where these are apart.
     axes.text(
-        x + share * (to_x - x),
-        y + share * (to_y - y),
+        *label,
         edge.label,
-        ha="center",
+        ha=side,
         va="center",
         fontsize=7,
         color=edge.colour if edge.wireless else GREY,
