@@ -47,7 +47,8 @@ pub(crate) fn check_interface(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let taken = TAKEN.join(", ");
-    let allowed = format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first), and none of {taken}");
+    let allowed =
+        format!("a name of 1 to {NAME_BYTES_MAX} letters, digits, _ and - (not first), and none of {taken}");
     Err(input(format!("interface: expected {allowed}, got {name:?}")))
 }
 

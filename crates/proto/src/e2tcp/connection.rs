@@ -25,7 +25,7 @@ use crate::tcp::{Lengths, ReceiveBuffer, SendBuffer};
 /// simulator, bytes on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<D = u64, P = ()> {
-    /// Active open: a SYN is sent.
+    /// Active open: a SYN is sent. While it is not answered, it is sent again: whoever calls knows that the path is there now.
     Open,
     /// Passive open: the connection waits for a SYN.
     Listen,
@@ -190,6 +190,8 @@ impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
         if matches!(self.state, State::Closed | State::Listen) && !self.sender.has_begun() {
             self.state = State::SynSent;
             self.sender.open();
+        } else if self.state == State::SynSent {
+            self.sender.repeat_syn();
         }
     }
 

@@ -107,7 +107,7 @@ pub enum SplitProxyInput {
     Message(usize, Vec<u8>),
     /// Something came from the peer, whatever it was.
     SignOfLife(usize),
-    /// This end greets the peer: a session with it has begun.
+    /// This end greets the peer: a session with it has begun, and openings that waited for it are sent again.
     Greet(usize),
     /// From now on openings go as plain TCP.
     Drain,

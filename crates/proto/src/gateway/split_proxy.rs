@@ -658,7 +658,10 @@ impl Machine for SplitProxy {
             }
             SplitProxyInput::Message(peer, bytes) => self.take_message(peer, &bytes, now),
             SplitProxyInput::SignOfLife(peer) => self.note_sign_of_life(peer, now),
-            SplitProxyInput::Greet(peer) => self.tell_epoch(peer, false),
+            SplitProxyInput::Greet(peer) => {
+                self.tell_epoch(peer, false);
+                self.repeat_openings(peer, now);
+            }
             SplitProxyInput::Drain => self.book.is_draining = true,
             SplitProxyInput::Abort => self.abort_all(now),
         }

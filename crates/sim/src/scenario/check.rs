@@ -208,7 +208,11 @@ pub(super) fn wifi(wifi: &Wifi) -> Outcome {
 
 /// The probability of a loss, which something survives.
 fn probability(key: &'static str, value: f64) -> Outcome {
-    if (0.0..1.0).contains(&value) { Ok(()) } else { Err(SettingError::out_of_range(key, value, "0 to below 1")) }
+    if (0.0..1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(SettingError::out_of_range(key, value, "0 to below 1"))
+    }
 }
 
 /// Categories are those of EDCA, and frames say by their QoS Control field to which one they belong.

@@ -176,7 +176,8 @@ fn a_station_that_waits_longer_than_the_queue_gives_up_no_service_period() {
         run(&scenario, 1, &mut RunOptions { trace: false, on_progress: &mut go_on }).unwrap().result
     };
     let [short, long] = ["50ms", "2s"].map(office);
-    let given_up = |stations: &[StationResult]| stations.iter().map(|station| station.waits_given_up).sum::<u64>();
+    let given_up =
+        |stations: &[StationResult]| stations.iter().map(|station| station.waits_given_up).sum::<u64>();
     assert!(given_up(&short.stations) > 100, "{}", given_up(&short.stations));
     assert_eq!(given_up(&long.stations), 0);
     let bytes = |run: &RunResult| run.flows.iter().map(|flow| flow.bytes_delivered).sum::<u64>();

@@ -7,8 +7,10 @@ use super::super::message::GatewayMessage;
 use super::super::note::{ConnectionFate, Why};
 use super::super::opening::Opening;
 use super::super::relay::Side;
-use super::{ConnectFailure, ConnectionId, Origin, ProxyTimer, Shares, SplitProxy, SplitProxyOutput as Out};
-use crate::e2tcp::{Addresses, TableInput};
+use super::{
+    ConnectFailure, ConnectionId, Entry, Origin, ProxyTimer, Shares, SplitProxy, SplitProxyOutput as Out,
+};
+use crate::e2tcp::{Addresses, Input, TableInput};
 use crate::end::EndEvent;
 
 /// Time between two attempts to reach a silent peer; openings in between go as plain TCP at once.
@@ -97,6 +99,17 @@ impl SplitProxy {
     fn begin(&mut self, id: ConnectionId, peer: usize, open: TableInput<Vec<u8>, Vec<u8>>, now: Instant) {
         self.book.timers.put(ProxyTimer::Opening(id), Some(now + self.config.fallback));
         self.peers[peer].table.handle_input(open, now);
+        self.collect(peer, now);
+    }
+
+    /// Openings of this side that the peer has not answered are sent again: they may have been lost before its session.
+    pub(super) fn repeat_openings(&mut self, peer: usize, now: Instant) {
+        let waiting = |entry: &&Entry| entry.peer == peer && entry.relay.opened_by() == Some(Side::Wired);
+        let keys: Vec<_> =
+            self.entries.values().filter(waiting).filter_map(|entry| entry.far.key()).collect();
+        for key in keys {
+            self.peers[peer].table.handle_input(TableInput::Call(key, Input::Open), now);
+        }
         self.collect(peer, now);
     }
 

@@ -581,10 +581,29 @@ fn a_restart_is_noticed_without_data() {
     assert_eq!((rig.log.len(), rig.ends[M].counters().restarts), (2, 2));
 }
 
+/// Without that it waits for a timer of E2TCP.
+#[test]
+fn an_opening_that_was_lost_before_a_session_is_sent_again_with_it() {
+    let mut rig = Rig::new();
+    rig.loss = 1.0;
+    rig.input(M, In::Opening(0, opening(1)));
+    rig.run(Span::from_millis(100));
+    rig.loss = 0.0;
+    rig.input(M, In::Greet(0));
+    rig.run(Span::from_millis(50));
+    assert_eq!(rig.admitted.len(), 1, "{:?}", rig.log);
+    // One that is answered is not.
+    let before = rig.served.len();
+    rig.input(M, In::Greet(0));
+    rig.run(Span::from_millis(50));
+    assert_eq!((rig.admitted.len(), rig.served.len()), (1, before));
+}
+
 /// Both ends, or one of them, have given the other one up; what is opened then stands. If both have, also where the number before it is lost.
 #[test]
 fn what_is_opened_after_a_silence_is_not_taken_for_what_was_given_up() {
-    for (silences, is_number_lost) in [([5, 5], false), ([5, 5], true), ([5, 100], false), ([100, 5], false)] {
+    for (silences, is_number_lost) in [([5, 5], false), ([5, 5], true), ([5, 100], false), ([100, 5], false)]
+    {
         let mut rig = Rig::new();
         for end in [M, B] {
             let silence = Span::from_secs(silences[end]);
@@ -601,7 +620,8 @@ fn what_is_opened_after_a_silence_is_not_taken_for_what_was_given_up() {
             rig.input(M, In::Opening(0, opening(port)));
         }
         if is_number_lost {
-            let is_kept = |bytes: &[u8]| !matches!(GatewayMessage::decode(bytes), Some(GatewayMessage::Started { .. }));
+            let is_kept =
+                |bytes: &[u8]| !matches!(GatewayMessage::decode(bytes), Some(GatewayMessage::Started { .. }));
             rig.path.retain(|_, (_, bytes)| is_kept(bytes));
         }
         rig.run(Span::from_millis(900));
