@@ -1,4 +1,4 @@
-"""Notes on radios, for runs and analyses: figures of another band, a chip's own timeout, frames that come to a radio that sleeps again."""
+"""Notes on radios, for runs and analyses: another band, a chip's own timeout, frames that come to a radio that sleeps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def timeouts(scenario: Scenario) -> Iterator[str]:
 
 
 def given_up(result: RunResult, choice: str = "") -> Iterator[str]:
-    """A note on stations that often sleep before the frame for which they asked has come; `choice` says which run it is."""
+    """A note on stations that often sleep before the frame for which they asked has come; `choice` names the run."""
     asked = {station.name: station.service_periods + station.ps_polls for station in result.stations}
     ended = {station.name: station.waits_given_up for station in result.stations}
     often = [name for name in asked if ended[name] >= _OFTEN and ended[name] >= _OFTEN_SHARE * asked[name]]
@@ -68,8 +68,8 @@ def given_up(result: RunResult, choice: str = "") -> Iterator[str]:
         who = often[0] if len(often) == 1 else f"{len(often)} stations"
         waits = f"{sum(ended[name] for name in often)} of {sum(asked[name] for name in often)}"
         yield (
-            f"note: {choice and f'{choice}: '}{who} gave up {waits} service periods and polls after station.frame_wait without a frame; "
-            "what the access point sends later meets a radio that sleeps (docs/mixed-cell.md)"
+            f"note: {choice and f'{choice}: '}{who} gave up {waits} service periods and polls after "
+            "station.frame_wait without a frame; what the access point sends later meets a radio that sleeps (docs/mixed-cell.md)"
         )
 
 

@@ -1,6 +1,7 @@
 """The paths that ARCHITECTURE.md names exist, the answers to its twenty questions among them."""
 
 import ast
+import collections
 import re
 from pathlib import Path
 
@@ -71,3 +72,18 @@ def test_every_machine_is_held_to_the_contract() -> None:
             held[crate] = held.get(crate, "") + text.split("#[cfg(test)]\nmod tests {")[-1]
     assert len(machines) > 20
     assert not [(crate, name) for crate, name in machines if not re.search(rf"\b{name}\b", held.get(crate, ""))]
+
+
+_ROLES = {"Event", "Input", "Output", "Params", "Reason"}
+_TWINS = {"Connection", "Packet", "RttEstimator", "Statistics"}
+"""What the TCPs, and E2TCP, each have of their own."""
+
+
+def test_a_public_type_has_a_name_of_its_own() -> None:
+    """But for roles and twins, which CONTRIBUTING.md names."""
+    homes = collections.defaultdict(list)
+    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+        for name in re.findall(r"^ *pub (?:struct|enum|trait|type|union) (\w+)", path.read_text(), re.MULTILINE):
+            homes[name].append(str(path.relative_to(ROOT)))
+    twice = {name: paths for name, paths in homes.items() if len(paths) > 1 and name not in _ROLES | _TWINS}
+    assert twice == {}

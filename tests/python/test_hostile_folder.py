@@ -75,7 +75,7 @@ def study(tmp_path_factory):
 def environment(notes, path):
     """The environment of a command, with PYTHONPATH if one is given."""
     given = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    # What a notebook's kernel sets for the programs that it starts; matplotlib is not imported with one that is not installed.
+    # What a notebook's kernel sets for the programs that it starts; matplotlib refuses one that is not installed.
     given["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     return given | {"AIRWATT_TRAP": str(notes)} | ({} if path is None else {"PYTHONPATH": path})
 

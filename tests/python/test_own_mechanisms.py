@@ -448,7 +448,9 @@ def test_a_process_that_ends_fails_its_run_alone(airwatt, mine, end, how):
     )  # fmt: skip
     assert answer.status == 1, answer.err
     status = airwatt("sweep", "status", store, "--json").json
-    assert [run["error"] for run in status["failed"]] == [f"the process that made it ended twice, the second time {how}"] * 2
+    assert [run["error"] for run in status["failed"]] == [
+        f"the process that made it ended twice, the second time {how}"
+    ] * 2
     assert status["sweeps"][0]["finished"] == 4, status
 
 
@@ -469,7 +471,9 @@ def children_of(pid):
     """The processes of a sweep that make its runs."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     children = [child for task in tasks for child in (task / "children").read_text().split()]
-    return [int(child) for child in children if b"airwatt.sweeps.processes" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [
+        int(child) for child in children if b"airwatt.sweeps.processes" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
 
 
 def test_an_interrupt_ends_the_processes_of_a_sweep(mine, program):

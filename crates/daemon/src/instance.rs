@@ -13,7 +13,7 @@ use std::time::Duration;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::changes::{Changes, Undone};
 use airwatt_linux::clock::Clock;
-use airwatt_linux::control::{self, Control};
+use airwatt_linux::control::{self, ControlSocket};
 use airwatt_linux::folder::{self, Folder};
 use airwatt_linux::guardian::{self, Guardian};
 use airwatt_linux::lock::{Lock, LockError};
@@ -166,7 +166,7 @@ fn with_file(kind: &str, ending: &str) -> Result<Vec<(String, u64)>, Failure> {
 
 /// A daemon that has started, and has not changed the host yet.
 pub(crate) struct Started {
-    pub(crate) control: Control,
+    pub(crate) control: ControlSocket,
     pub(crate) guardian: Guardian,
     pub(crate) changes: Changes,
 }
@@ -266,13 +266,13 @@ impl Instance<'_> {
     ///
     /// # Errors
     /// If another one listens there.
-    pub(crate) fn listen(&self) -> Result<Control, Failure> {
+    pub(crate) fn listen(&self) -> Result<ControlSocket, Failure> {
         let _lock = lock()?;
         self.bind()
     }
 
-    fn bind(&self) -> Result<Control, Failure> {
-        Control::bind(&self.control_socket()).map_err(|error| match error.io().kind() {
+    fn bind(&self) -> Result<ControlSocket, Failure> {
+        ControlSocket::bind(&self.control_socket()).map_err(|error| match error.io().kind() {
             ErrorKind::AddrInUse => Failure::Taken(error.to_string()),
             _ => error.into(),
         })
@@ -578,9 +578,9 @@ fn tell_of_killed(kind: &'static str, one: Option<&Instance<'_>>) -> Result<(), 
 /// Answers what has been asked on a daemon's control socket: `status` is its document, `stop` ends it.
 ///
 /// # Errors
-/// As [`Control::serve`].
+/// As [`ControlSocket::serve`].
 pub(crate) fn serve_control(
-    control: &mut Control,
+    control: &mut ControlSocket,
     document: &impl Serialize,
 ) -> Result<(), airwatt_linux::Error> {
     control.serve(|command| answer(command, || document))

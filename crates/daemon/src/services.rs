@@ -9,7 +9,7 @@ use airwatt_linux::Error;
 use airwatt_linux::capability::ProcessCapability;
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock::SuspendWatch;
-use airwatt_linux::control::Control;
+use airwatt_linux::control::ControlSocket;
 use airwatt_linux::event_loop::{EventLoop, Interest, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::{Metrics, MetricsAddress, Page};
@@ -54,7 +54,7 @@ pub(crate) enum Occasion {
 
 /// Where others ask for a daemon's state: the control socket, and that of metrics.
 pub(crate) struct Doors {
-    control: Control,
+    control: ControlSocket,
     metrics: Option<Metrics>,
     /// Whether something has happened at the one and at the other.
     asked: [bool; 2],
@@ -90,7 +90,7 @@ impl Services {
     pub(crate) fn new(
         events: &mut EventLoop,
         guardian: &Guardian,
-        (signals, control, metrics): (Signals, Control, Option<Metrics>),
+        (signals, control, metrics): (Signals, ControlSocket, Option<Metrics>),
         (endpoints, ways): (LastEndpoints, Ways),
         is_v6: bool,
     ) -> Result<Self, Error> {

@@ -22,7 +22,7 @@ use crate::kernel::Priority;
 use crate::realtime::{Lateness, Realtime, cpu_s};
 use crate::traffic::KnownFlow;
 use crate::work::{Running, Work};
-use crate::{EmulateError, Emulated, EmulationProgress, Options};
+use crate::{EmulateError, Emulated, EmulationOptions, EmulationProgress};
 
 /// Largest packet in bytes that a device may pass on.
 const MOST_BYTES: usize = 65_536;
@@ -50,7 +50,7 @@ pub(crate) fn run(
     scenario: &Ready<'_>,
     seed: u64,
     hosts: Hosts,
-    options: Options,
+    options: EmulationOptions,
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
     let mut running = Running::prepare(scenario, seed, &hosts, &options)?;

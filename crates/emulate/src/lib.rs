@@ -41,9 +41,9 @@ pub use hwsim::be_the_medium;
 pub use realtime::Realtime;
 pub use work::{Command, Output, Work};
 
-/// Options of an emulation.
+/// EmulationOptions of an emulation.
 #[derive(Debug)]
-pub struct Options {
+pub struct EmulationOptions {
     /// The work of the hosts.
     pub work: Work,
     /// Destination of the standard output of commands.
@@ -113,7 +113,7 @@ impl Stop {
 pub fn emulate(
     scenario: &Checked,
     seed: u64,
-    options: Options,
+    options: EmulationOptions,
     report: &mut dyn FnMut(EmulationProgress),
 ) -> Result<Emulated, EmulateError> {
     let scenario = &scenario.ready().map_err(EmulateError::Input)?;

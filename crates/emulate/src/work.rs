@@ -13,7 +13,7 @@ use airwatt_sim::live::OutsideHost;
 use airwatt_sim::scenario::Ready;
 use tracing::debug;
 
-use crate::Options;
+use crate::EmulationOptions;
 use crate::error::{EmulateError, failed};
 use crate::hosts::process::start;
 use crate::hosts::{Hosts, name};
@@ -72,7 +72,7 @@ impl Running {
         scenario: &Ready<'_>,
         seed: u64,
         hosts: &Hosts,
-        options: &Options,
+        options: &EmulationOptions,
     ) -> Result<Self, EmulateError> {
         let (queue, inbox) = mpsc::channel();
         let waker = Waker::new()?;

@@ -39,12 +39,12 @@ struct Command {
 
 /// The daemon's end.
 #[derive(Debug)]
-pub struct Control {
+pub struct ControlSocket {
     server: LocalServer,
     path: PathBuf,
 }
 
-impl Control {
+impl ControlSocket {
     /// Listens at `path`, in a folder that is created with mode 0700 if there is none. A socket that a killed daemon left
     /// is replaced: whoever may start two daemons at the same time holds a lock meanwhile.
     ///
@@ -74,13 +74,13 @@ impl Control {
     }
 }
 
-impl AsFd for Control {
+impl AsFd for ControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.server.as_fd()
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Machine, Timeout};
 
 use crate::Error;
-use crate::event_loop::{EventLoop, Ready};
+use crate::event_loop::{EventLoop, ReadySource};
 
 /// What connects a machine to the world.
 pub trait MachineHost<M: Machine> {
@@ -30,7 +30,7 @@ pub trait MachineHost<M: Machine> {
     ///
     /// # Errors
     /// An error ends the driver.
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<M::Input>) -> Result<ControlFlow<()>, Error>;
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<M::Input>) -> Result<ControlFlow<()>, Error>;
 
     /// Carries out one output, or collects it for [`MachineHost::settle`].
     ///

@@ -43,7 +43,7 @@ pub enum Interest {
 
 /// A source that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadySource {
     /// The source.
     pub token: Token,
     /// Whether it can be read, which includes the end of its data and errors.
@@ -96,7 +96,7 @@ pub struct EventLoop {
     set: Option<Instant>,
     /// Number of times that the kernel let the thread go on.
     wakeups: u64,
-    ready: Vec<Ready>,
+    ready: Vec<ReadySource>,
     /// The loop's own ends, so that a wake-up outlives the last handle of the caller.
     wakers: Vec<Waker>,
 }
@@ -197,7 +197,7 @@ impl EventLoop {
     ///
     /// # Errors
     /// If the kernel refuses, which would be a fault of this program.
-    pub fn wait(&mut self, until: Option<Instant>) -> Result<&[Ready], Error> {
+    pub fn wait(&mut self, until: Option<Instant>) -> Result<&[ReadySource], Error> {
         let is_due = until.is_some_and(|until| until <= self.now());
         if !is_due {
             self.set_timer(until)?;
@@ -219,7 +219,7 @@ impl EventLoop {
                 self.set = None;
                 continue;
             }
-            self.ready.push(Ready {
+            self.ready.push(ReadySource {
                 token: Token(data.u64()),
                 readable: flags.intersects(
                     epoll::EventFlags::IN

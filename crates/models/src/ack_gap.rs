@@ -35,7 +35,7 @@ mod tests;
 
 choice! {
     /// The kind of mean.
-    pub enum Averaging {
+    pub enum GapAveraging {
         /// (a), the mean of the distribution of gaps.
         Distribution = "distribution",
         /// (b), the expected time over the expected number of acknowledgements.
@@ -53,7 +53,7 @@ parameters! {
         /// m, data packets for an acknowledgement, 1 or more.
         pub m: u32 = 1,
         /// The kind of mean.
-        pub averaging: Averaging = Averaging::Distribution,
+        pub averaging: GapAveraging = GapAveraging::Distribution,
         /// The frames; S_p is its data packet.
         pub frames: Frames = Frames::default(),
     }
@@ -129,8 +129,8 @@ impl Period {
 pub fn solve(params: &Params) -> Result<Output, ModelError> {
     let period = Period::of(params)?;
     let acks = match params.averaging {
-        Averaging::Distribution => period.rounds().map(|(gaps, share)| gaps * share).sum(),
-        Averaging::Expectations => ((1.0 - period.p) / period.p + period.window / 2.0) / period.m,
+        GapAveraging::Distribution => period.rounds().map(|(gaps, share)| gaps * share).sum(),
+        GapAveraging::Expectations => ((1.0 - period.p) / period.p + period.window / 2.0) / period.m,
     };
     Ok(Output {
         gap_s: period.rounds * period.rtt_s / acks,

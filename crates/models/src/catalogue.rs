@@ -116,7 +116,7 @@ pub const MODELS: &[Model] = &[
         "throughput of stations that always have a frame to send", "Bianchi 2000"
     ),
     model!(
-        "max-throughput", ["throughput_bps", "cycle_s", "data_s"], max_throughput::Standard => max_throughput::Output,
+        "max-throughput", ["throughput_bps", "cycle_s", "data_s"], max_throughput::FramesOfStandard => max_throughput::Output,
         max_throughput::solve_standard, "throughput of one station alone on the channel", "Jun et al. 2003"
     ),
     model!(

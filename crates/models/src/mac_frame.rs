@@ -43,7 +43,7 @@ const FCS_BYTES: f64 = 4.0;
 
 choice! {
     /// Computation of the duration of a frame.
-    pub enum Timing {
+    pub enum DurationRule {
         /// A preamble and the bytes at their rate, as in the published numbers.
         Published = "published",
         /// Preamble, service and tail bits and whole symbols of 802.11a, with an FCS on data.
@@ -79,7 +79,7 @@ parameters! {
         /// The rate of RTS, CTS and ACK.
         pub control_rate_bps: f64 = 54e6,
         /// Computation of the duration of a frame.
-        pub timing: Timing = Timing::Published,
+        pub timing: DurationRule = DurationRule::Published,
         /// Preamble of each frame, with published timing.
         pub preamble_s: f64 = 0.0,
         /// A backoff slot.
@@ -235,16 +235,16 @@ impl Frames {
 
     fn control_s(&self, bytes: f64) -> f64 {
         match self.timing {
-            Timing::Published => self.preamble_s + 8.0 * bytes / self.control_rate_bps,
-            Timing::Ofdm => ofdm_frame_s(bytes, self.control_rate_bps),
+            DurationRule::Published => self.preamble_s + 8.0 * bytes / self.control_rate_bps,
+            DurationRule::Ofdm => ofdm_frame_s(bytes, self.control_rate_bps),
         }
     }
 
     fn packet_s(&self, packet_bytes: f64) -> f64 {
         let bytes = packet_bytes + self.header_bytes;
         match self.timing {
-            Timing::Published => self.preamble_s + 8.0 * bytes / self.data_rate_bps,
-            Timing::Ofdm => ofdm_frame_s(bytes + FCS_BYTES, self.data_rate_bps),
+            DurationRule::Published => self.preamble_s + 8.0 * bytes / self.data_rate_bps,
+            DurationRule::Ofdm => ofdm_frame_s(bytes + FCS_BYTES, self.data_rate_bps),
         }
     }
 

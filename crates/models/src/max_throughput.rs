@@ -124,7 +124,7 @@ choice! {
 
 parameters! {
     /// The model for the frames of a standard: the parameters that most questions need.
-    pub struct Standard {
+    pub struct FramesOfStandard {
         /// The physical layer.
         pub phy: Phy = Phy::Ofdm,
         /// An IP packet; with `jun-2003`, a payload.
@@ -136,7 +136,7 @@ parameters! {
     }
 }
 
-impl Standard {
+impl FramesOfStandard {
     /// All parameters of the model.
     pub fn params(&self) -> Params {
         let Self { phy, packet_bytes, data_rate_bps, control_rate_bps } = *self;
@@ -222,7 +222,7 @@ fn whole_symbols(time_s: f64, symbol_s: f64) -> f64 {
 ///
 /// # Errors
 /// Returns an error for a rate or a packet that is not finite and above zero.
-pub fn solve_standard(standard: &Standard) -> Result<Output, ModelError> {
+pub fn solve_standard(standard: &FramesOfStandard) -> Result<Output, ModelError> {
     positive("packet_bytes", standard.packet_bytes)?;
     positive("data_rate_bps", standard.data_rate_bps)?;
     positive("control_rate_bps", standard.control_rate_bps)?;

@@ -48,7 +48,7 @@ choice! {
 
 choice! {
     /// Number of packets received in response.
-    pub enum Answers {
+    pub enum PacketAnswers {
         /// One packet for each burst sent.
         PerBurst = "per-burst",
         /// One packet for each packet sent.
@@ -70,7 +70,7 @@ parameters! {
         /// D_th, the bound of the mean delay in the buffer.
         pub delay_bound_s: f64 = 0.01,
         /// Number of packets received in response.
-        pub answers: Answers = Answers::PerBurst,
+        pub answers: PacketAnswers = PacketAnswers::PerBurst,
         /// Bytes that the tunnel adds to a packet.
         pub encapsulation_bytes: f64 = 32.0,
         /// t_max, the longest interval between triggers.
@@ -192,8 +192,8 @@ impl Parts {
     fn of(params: &Params, air: &Exchanges, rate: f64, m: f64) -> Self {
         let radio = &params.radio;
         let answers = match params.answers {
-            Answers::PerBurst => 1.0 / m,
-            Answers::PerPacket => 1.0,
+            PacketAnswers::PerBurst => 1.0 / m,
+            PacketAnswers::PerPacket => 1.0,
         };
         let gap_sleep_s = m / rate - m * (air.uplink_s + answers * air.downlink_s) - radio.transition_s();
         if gap_sleep_s > 0.0 {

@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-/// Names and their values.
-pub type Names = BTreeMap<String, i64>;
+/// Symbols and their values.
+pub type Symbols = BTreeMap<String, i64>;
 
 /// Runs the statements with the values `info`, which hide variables of the same names.
 ///
 /// # Errors
 /// The assertion that does not hold, with the values of its names, or what is not understood (`Err(Err(...))`).
-pub fn run(code: &str, info: &Names, variables: &mut Names) -> Result<(), Failure> {
+pub fn run(code: &str, info: &Symbols, variables: &mut Symbols) -> Result<(), Failure> {
     let joined = code.replace("\\\n", " ");
     for line in joined.lines() {
         let line = strip_comment(line);
@@ -33,7 +33,7 @@ pub enum Failure {
     Unknown(String),
 }
 
-fn execute(statement: &str, info: &Names, variables: &mut Names) -> Result<(), Failure> {
+fn execute(statement: &str, info: &Symbols, variables: &mut Symbols) -> Result<(), Failure> {
     if statement.is_empty() || statement.starts_with("print") || statement.starts_with("import ") {
         return Ok(());
     }
@@ -136,8 +136,8 @@ fn arithmetic(left: i64, operator: char, right: i64) -> Option<i64> {
 struct Reader<'a> {
     tokens: Vec<Token>,
     at: usize,
-    info: &'a Names,
-    variables: &'a Names,
+    info: &'a Symbols,
+    variables: &'a Symbols,
 }
 
 impl Reader<'_> {
@@ -282,8 +282,8 @@ mod tests {
     use super::*;
 
     fn failure(code: &str) -> Option<Failure> {
-        let info = Names::from([("tcpi_snd_cwnd".to_owned(), 10), ("tcpi_rtt".to_owned(), 7)]);
-        run(code, &info, &mut Names::from([("cwnd".to_owned(), 4)])).err()
+        let info = Symbols::from([("tcpi_snd_cwnd".to_owned(), 10), ("tcpi_rtt".to_owned(), 7)]);
+        run(code, &info, &mut Symbols::from([("cwnd".to_owned(), 4)])).err()
     }
 
     #[test]

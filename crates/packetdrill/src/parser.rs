@@ -7,7 +7,7 @@ use airwatt_proto::tcp::linux::bits;
 
 use crate::Problem;
 use crate::scanner::Scanner;
-use crate::script::{Action, Call, Ecn, Event, Pattern, Script, TcpOption, Value, When};
+use crate::script::{Action, EcnField, Event, Literal, PacketPattern, Script, SystemCall, TcpOption, When};
 
 /// Parses a script.
 ///
@@ -99,8 +99,8 @@ fn seconds(scanner: &mut Scanner) -> Result<Span, Problem> {
     }
 }
 
-fn packet(scanner: &mut Scanner) -> Result<Pattern, Problem> {
-    let mut packet = Pattern::default();
+fn packet(scanner: &mut Scanner) -> Result<PacketPattern, Problem> {
+    let mut packet = PacketPattern::default();
     for (open, close) in [("[", "]"), ("(", ")")] {
         if scanner.take(open) {
             packet.ecn = ip(scanner.take_until(close)?.trim(), scanner)?;
@@ -154,13 +154,13 @@ fn packet(scanner: &mut Scanner) -> Result<Pattern, Problem> {
     Ok(packet)
 }
 
-fn ip(text: &str, scanner: &Scanner) -> Result<Option<Ecn>, Problem> {
+fn ip(text: &str, scanner: &Scanner) -> Result<Option<EcnField>, Problem> {
     Ok(Some(match text {
-        "noecn" => Ecn::Is(0),
-        "ect1" => Ecn::Is(1),
-        "ect0" => Ecn::Is(2),
-        "ce" => Ecn::Is(3),
-        "ect01" => Ecn::Capable,
+        "noecn" => EcnField::Is(0),
+        "ect1" => EcnField::Is(1),
+        "ect0" => EcnField::Is(2),
+        "ce" => EcnField::Is(3),
+        "ect01" => EcnField::Capable,
         _ => return Err(scanner.unsupported(&format!("the IP header's `{text}`"))),
     }))
 }
@@ -196,14 +196,14 @@ fn options(scanner: &mut Scanner) -> Result<Vec<TcpOption>, Problem> {
     Ok(options)
 }
 
-fn call(scanner: &mut Scanner) -> Result<Call, Problem> {
+fn call(scanner: &mut Scanner) -> Result<SystemCall, Problem> {
     let before = scanner.clone();
     let name = scanner.word().to_owned();
     if name.is_empty() || !scanner.take("(") {
         return Err(before.wrong("a packet, a call, a command or code"));
     }
     let arguments = values(scanner, ")")?;
-    let (mut result, mut error) = (Value::Any, None);
+    let (mut result, mut error) = (Literal::Any, None);
     if scanner.take("=") {
         result = value(scanner)?;
         if scanner.peek().is_some_and(|next| next.is_ascii_uppercase()) {
@@ -213,10 +213,10 @@ fn call(scanner: &mut Scanner) -> Result<Call, Problem> {
             scanner.take_until(")")?;
         }
     }
-    Ok(Call { name, arguments, result, error })
+    Ok(SystemCall { name, arguments, result, error })
 }
 
-fn values(scanner: &mut Scanner, end: &str) -> Result<Vec<Value>, Problem> {
+fn values(scanner: &mut Scanner, end: &str) -> Result<Vec<Literal>, Problem> {
     let mut values = Vec::new();
     while !scanner.take(end) {
         values.push(value(scanner)?);
@@ -227,22 +227,22 @@ fn values(scanner: &mut Scanner, end: &str) -> Result<Vec<Value>, Problem> {
     Ok(values)
 }
 
-fn value(scanner: &mut Scanner) -> Result<Value, Problem> {
+fn value(scanner: &mut Scanner) -> Result<Literal, Problem> {
     match scanner.peek() {
-        Some('.') => scanner.need("...").map(|()| Value::Any),
+        Some('.') => scanner.need("...").map(|()| Literal::Any),
         Some('"') => {
             scanner.need("\"")?;
-            scanner.take_until("\"").map(|text| Value::Text(text.to_owned()))
+            scanner.take_until("\"").map(|text| Literal::Text(text.to_owned()))
         }
         Some('[') => {
             scanner.need("[")?;
-            values(scanner, "]").map(Value::List)
+            values(scanner, "]").map(Literal::List)
         }
         Some('{') => {
             scanner.need("{")?;
             fields(scanner)
         }
-        Some(next) if next.is_ascii_digit() || next == '-' => scanner.number().map(Value::Number),
+        Some(next) if next.is_ascii_digit() || next == '-' => scanner.number().map(Literal::Number),
         _ => {
             let mut symbols = Vec::new();
             loop {
@@ -257,14 +257,14 @@ fn value(scanner: &mut Scanner) -> Result<Value, Problem> {
                     return arguments.pop().ok_or_else(|| scanner.wrong("an argument"));
                 }
                 if !scanner.take("|") {
-                    return Ok(Value::Symbols(symbols));
+                    return Ok(Literal::Symbols(symbols));
                 }
             }
         }
     }
 }
 
-fn fields(scanner: &mut Scanner) -> Result<Value, Problem> {
+fn fields(scanner: &mut Scanner) -> Result<Literal, Problem> {
     let mut fields = Vec::new();
     while !scanner.take("}") {
         let before = scanner.clone();
@@ -281,5 +281,5 @@ fn fields(scanner: &mut Scanner) -> Result<Value, Problem> {
         }
         scanner.take(",");
     }
-    Ok(Value::Fields(fields))
+    Ok(Literal::Fields(fields))
 }

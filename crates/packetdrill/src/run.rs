@@ -6,9 +6,9 @@ use airwatt_base::{Instant, Span};
 use airwatt_proto::tcp::linux::bits;
 
 use crate::Problem;
-use crate::expression::{Failure, Names, run as run_code};
+use crate::expression::{Failure, Symbols, run as run_code};
 use crate::outcome::{ScriptResult, Tolerance};
-use crate::script::{Action, Call, Event, Pattern, Script, Value, When};
+use crate::script::{Action, Event, Literal, PacketPattern, Script, SystemCall, When};
 use crate::settings::of_command;
 use crate::stack::{Refused, Sent, Stack};
 use crate::written::{Difference, Mapping, write};
@@ -23,7 +23,7 @@ pub fn run(script: &Script, stack: &mut impl Stack, tolerance: Tolerance) -> Scr
         tolerance: tolerance_of(script, tolerance),
         strict_segments: script.options.contains_key("strict_segments"),
         mapping: Mapping::default(),
-        variables: Names::new(),
+        variables: Symbols::new(),
         now: Instant::ZERO,
         previous: Instant::ZERO,
         blocked: None,
@@ -65,12 +65,12 @@ struct Run<'a, S> {
     tolerance: Tolerance,
     strict_segments: bool,
     mapping: Mapping,
-    variables: Names,
+    variables: Symbols,
     now: Instant,
     /// When the previous event ended.
     previous: Instant,
     /// A call that has not returned, its line, and when it has to.
-    blocked: Option<(Call, usize, Span)>,
+    blocked: Option<(SystemCall, usize, Span)>,
     /// The first line at which PSH differed.
     push: Option<usize>,
     /// A packet that was taken from the stack before it was compared.
@@ -155,7 +155,7 @@ impl<S: Stack> Run<'_, S> {
     }
 
     /// The stack has to send packets that fit the pattern. Returns when the last of them was sent.
-    fn expect(&mut self, pattern: &Pattern, window: Window, line: usize) -> Result<Instant, Problem> {
+    fn expect(&mut self, pattern: &PacketPattern, window: Window, line: usize) -> Result<Instant, Problem> {
         let mut rest = pattern.clone();
         loop {
             let last = window.to.saturating_add(window.tolerated);
@@ -211,7 +211,7 @@ impl<S: Stack> Run<'_, S> {
         }
     }
 
-    fn call(&mut self, call: &Call, time: When, line: usize) -> Result<(), Problem> {
+    fn call(&mut self, call: &SystemCall, time: When, line: usize) -> Result<(), Problem> {
         let blocking = match time {
             When::Blocking { to, .. } => Some(to),
             _ => None,
@@ -252,7 +252,7 @@ impl<S: Stack> Run<'_, S> {
 }
 
 /// Compares the result of a call with the expected one.
-fn returned(call: &Call, result: Result<i64, Refused>, line: usize) -> Result<(), Problem> {
+fn returned(call: &SystemCall, result: Result<i64, Refused>, line: usize) -> Result<(), Problem> {
     let (value, error) = match result {
         Ok(value) => (value, None),
         Err(Refused::Error(name)) => (-1, Some(name)),
@@ -260,7 +260,7 @@ fn returned(call: &Call, result: Result<i64, Refused>, line: usize) -> Result<()
         Err(Refused::Blocked) => return Ok(()),
     };
     let fits = match &call.result {
-        Value::Any => true,
+        Literal::Any => true,
         expected => expected.number() == Some(value) && (call.error.is_none() || call.error == error),
     };
     if fits {

@@ -53,11 +53,11 @@ pub enum When {
 #[derive(Clone, Debug)]
 pub enum Action {
     /// A packet of the peer arrives.
-    Inject(Pattern),
+    Inject(PacketPattern),
     /// The stack has to send this packet.
-    Expect(Pattern),
+    Expect(PacketPattern),
     /// The application makes a system call.
-    Call(Call),
+    Call(SystemCall),
     /// A shell command, of which a few words are understood.
     Command(String),
     /// Statements over the values of `TCP_INFO`.
@@ -66,7 +66,7 @@ pub enum Action {
 
 /// The ECN field of the IP header, or what is allowed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ecn {
+pub enum EcnField {
     /// This codepoint: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
     Is(u8),
     /// ECT(0) or ECT(1).
@@ -75,9 +75,9 @@ pub enum Ecn {
 
 /// A packet as a script writes it: what is not given is not compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pattern {
+pub struct PacketPattern {
     /// The ECN field of the IP header.
-    pub ecn: Option<Ecn>,
+    pub ecn: Option<EcnField>,
     /// The bits of the TCP header, [`airwatt_proto::tcp::linux::bits`].
     pub flags: u16,
     /// First sequence number, counted from the initial one.
@@ -105,26 +105,26 @@ pub enum TcpOption {
     SackOk,
     /// Blocks that have arrived, as counted from the initial sequence number.
     Sack(Vec<(u32, u32)>),
-    /// Value and echo of a time stamp.
+    /// Literal and echo of a time stamp.
     Timestamp(u32, u32),
 }
 
 /// A system call.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct SystemCall {
     /// The name.
     pub name: String,
     /// The arguments.
-    pub arguments: Vec<Value>,
-    /// The expected result, [`Value::Any`] if none is given.
-    pub result: Value,
+    pub arguments: Vec<Literal>,
+    /// The expected result, [`Literal::Any`] if none is given.
+    pub result: Literal,
     /// The name of the expected error.
     pub error: Option<String>,
 }
 
 /// An argument or a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum Literal {
     /// `...`: not given.
     Any,
     /// A number.
@@ -134,12 +134,12 @@ pub enum Value {
     /// A symbol, or several with `|` between them.
     Symbols(Vec<String>),
     /// Values in brackets.
-    List(Vec<Value>),
+    List(Vec<Literal>),
     /// Fields in braces. A field without a name has an empty one.
-    Fields(Vec<(String, Value)>),
+    Fields(Vec<(String, Literal)>),
 }
 
-impl Value {
+impl Literal {
     /// The number, if it is one.
     pub fn number(&self) -> Option<i64> {
         match self {

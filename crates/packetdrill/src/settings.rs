@@ -6,7 +6,7 @@ use crate::Problem;
 
 /// A setting that a command changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Setting {
+pub enum KernelSetting {
     /// A value of sysctl by its name with dots, such as `net.ipv4.tcp_ecn`.
     Sysctl(String, String),
     /// The queueing discipline paces.
@@ -20,7 +20,7 @@ pub enum Setting {
 }
 
 /// The values that packetdrill's own scripts begin with, where they differ from the kernel's: what its `defaults.sh` sets.
-pub fn defaults() -> Vec<Setting> {
+pub fn defaults() -> Vec<KernelSetting> {
     [
         ("tcp_rmem", "4096 540000 15728640"),
         ("tcp_wmem", "4096 262144 4194304"),
@@ -46,8 +46,8 @@ pub fn defaults() -> Vec<Setting> {
         ("tcp_mtu_probing", "0"),
     ]
     .into_iter()
-    .map(|(name, value)| Setting::Sysctl(format!("net.ipv4.{name}"), value.to_owned()))
-    .chain([Setting::Fifo(None), Setting::Offload(true), Setting::HystartDetect(3)])
+    .map(|(name, value)| KernelSetting::Sysctl(format!("net.ipv4.{name}"), value.to_owned()))
+    .chain([KernelSetting::Fifo(None), KernelSetting::Offload(true), KernelSetting::HystartDetect(3)])
     .collect()
 }
 
@@ -55,7 +55,7 @@ pub fn defaults() -> Vec<Setting> {
 ///
 /// # Errors
 /// If a word of it is not known.
-pub fn of_command(text: &str, line: usize) -> Result<Vec<Setting>, Problem> {
+pub fn of_command(text: &str, line: usize) -> Result<Vec<KernelSetting>, Problem> {
     let mut settings = Vec::new();
     let joined = text.replace("\\\n", " ");
     for command in joined.split(['\n', ';']).flat_map(|part| part.split("&&")) {
@@ -69,12 +69,12 @@ pub fn of_command(text: &str, line: usize) -> Result<Vec<Setting>, Problem> {
             "set_sysctls.py" | "sysctl" => sysctls(&words[1..], &mut settings),
             "tc" => queueing(&words, &mut settings),
             "ethtool" => {
-                settings.push(Setting::Offload(!words.windows(2).any(|pair| pair == ["tso", "off"])));
+                settings.push(KernelSetting::Offload(!words.windows(2).any(|pair| pair == ["tso", "off"])));
                 words.contains(&"-K")
             }
             "echo" => {
                 words.last().is_some_and(|last| last.ends_with("hystart_detect")) && {
-                    settings.extend(words[1].parse().ok().map(Setting::HystartDetect));
+                    settings.extend(words[1].parse().ok().map(KernelSetting::HystartDetect));
                     true
                 }
             }
@@ -88,7 +88,7 @@ pub fn of_command(text: &str, line: usize) -> Result<Vec<Setting>, Problem> {
     Ok(settings)
 }
 
-fn sysctls(words: &[&str], settings: &mut Vec<Setting>) -> bool {
+fn sysctls(words: &[&str], settings: &mut Vec<KernelSetting>) -> bool {
     let mut joined: Vec<String> = Vec::new();
     for word in words.iter().filter(|word| !word.starts_with('-') && !word.starts_with('>')) {
         match joined.last_mut() {
@@ -100,18 +100,18 @@ fn sysctls(words: &[&str], settings: &mut Vec<Setting>) -> bool {
     joined.iter().all(|pair| match pair.split_once('=') {
         Some((name, value)) => {
             let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
-            settings.push(Setting::Sysctl(name, value.trim_matches(['"', '\'']).to_owned()));
+            settings.push(KernelSetting::Sysctl(name, value.trim_matches(['"', '\'']).to_owned()));
             true
         }
         None => false,
     })
 }
 
-fn queueing(words: &[&str], settings: &mut Vec<Setting>) -> bool {
+fn queueing(words: &[&str], settings: &mut Vec<KernelSetting>) -> bool {
     let limit = words.iter().position(|word| *word == "limit").and_then(|at| words.get(at + 1)?.parse().ok());
     let setting = match words {
-        _ if words.contains(&"fq") => Setting::Fq,
-        _ if words.contains(&"pfifo") => Setting::Fifo(limit),
+        _ if words.contains(&"fq") => KernelSetting::Fq,
+        _ if words.contains(&"pfifo") => KernelSetting::Fifo(limit),
         _ => return false,
     };
     settings.push(setting);
@@ -145,13 +145,13 @@ mod tests {
             ./set_sysctls.py /proc/sys/net/ipv4/tcp_wmem=\"4096 8192 9000\"\n\
             tc qdisc replace dev tun0 root fq; ethtool -K tun0 tso off gso off";
         let settings = of_command(text, 1).unwrap();
-        let sysctl = |name: &str, value: &str| Setting::Sysctl(name.to_owned(), value.to_owned());
+        let sysctl = |name: &str, value: &str| KernelSetting::Sysctl(name.to_owned(), value.to_owned());
         let expected = [
             sysctl("net.ipv4.tcp_ecn", "1"),
             sysctl("net.ipv4.tcp_sack", "0"),
             sysctl("net.ipv4.tcp_wmem", "4096 8192 9000"),
-            Setting::Fq,
-            Setting::Offload(false),
+            KernelSetting::Fq,
+            KernelSetting::Offload(false),
         ];
         assert_eq!(settings[defaults().len()..], expected);
     }

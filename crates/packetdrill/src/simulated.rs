@@ -11,9 +11,9 @@ use airwatt_proto::tcp::linux::{
 };
 use airwatt_proto::tcp::{Event, State};
 
-use crate::expression::Names;
-use crate::script::{Call, Value};
-use crate::settings::{Setting, Sysctls};
+use crate::expression::Symbols;
+use crate::script::{Literal, SystemCall};
+use crate::settings::{KernelSetting, Sysctls};
 use crate::stack::{Refused, Sent, Stack};
 
 /// The initial sequence number of the machine, so that sequence numbers wrap within a script.
@@ -132,8 +132,8 @@ impl Simulated {
         }
     }
 
-    fn socket(&self, call: &Call) -> Result<Socket, Refused> {
-        let number = call.arguments.first().and_then(Value::number).unwrap_or(-1);
+    fn socket(&self, call: &SystemCall) -> Result<Socket, Refused> {
+        let number = call.arguments.first().and_then(Literal::number).unwrap_or(-1);
         self.sockets.get(&number).copied().ok_or_else(|| Refused::error("EBADF"))
     }
 
@@ -154,14 +154,14 @@ impl Simulated {
         self.drain();
     }
 
-    fn set_option(&mut self, call: &Call) -> Result<i64, Refused> {
-        let name = call.arguments.get(2).and_then(Value::name).unwrap_or("").to_owned();
+    fn set_option(&mut self, call: &SystemCall) -> Result<i64, Refused> {
+        let name = call.arguments.get(2).and_then(Literal::name).unwrap_or("").to_owned();
         let argument = call.arguments.get(3);
-        let value = argument.and_then(Value::number);
+        let value = argument.and_then(Literal::number);
         match (name.as_str(), value) {
             ("SO_REUSEADDR" | "SO_REUSEPORT" | "SO_TIMESTAMPING" | "SO_LINGER", _) => {}
             ("TCP_CONGESTION", _) => {
-                let name = argument.and_then(Value::name).unwrap_or("");
+                let name = argument.and_then(Literal::name).unwrap_or("");
                 let control = congestion_control(name).map_err(Refused::Unsupported)?;
                 self.config.control = control;
                 if let Some(connection) = &mut self.connection {
@@ -195,7 +195,7 @@ impl Simulated {
         Ok(0)
     }
 
-    fn accept(&mut self, call: &Call) -> Result<i64, Refused> {
+    fn accept(&mut self, call: &SystemCall) -> Result<i64, Refused> {
         let listener = self.socket(call)?;
         let done = self.connection.as_ref().is_some_and(|connection| {
             !matches!(connection.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
@@ -209,14 +209,14 @@ impl Simulated {
     }
 
     /// Gives a new socket the number that the script expects.
-    fn number(&mut self, call: &Call, socket: Socket) -> i64 {
+    fn number(&mut self, call: &SystemCall, socket: Socket) -> i64 {
         let free = self.sockets.keys().max().map_or(3, |last| last + 1);
         let number = call.result.number().filter(|number| *number >= 0).unwrap_or(free);
         self.sockets.insert(number, socket);
         number
     }
 
-    fn connect(&mut self, call: &Call) -> Result<i64, Refused> {
+    fn connect(&mut self, call: &SystemCall) -> Result<i64, Refused> {
         let socket = self.socket(call)?;
         if self.connection.is_none() {
             self.create();
@@ -232,12 +232,12 @@ impl Simulated {
     }
 
     /// The bytes of a write: its length, or those of a message.
-    fn length(call: &Call) -> Option<u64> {
-        let lengths = |message: &Value| match message.field("msg_iov")? {
-            Value::List(parts) => parts
+    fn length(call: &SystemCall) -> Option<u64> {
+        let lengths = |message: &Literal| match message.field("msg_iov")? {
+            Literal::List(parts) => parts
                 .iter()
                 .map(|part| match part {
-                    Value::Fields(fields) => fields.last().and_then(|(_, length)| length.number()),
+                    Literal::Fields(fields) => fields.last().and_then(|(_, length)| length.number()),
                     _ => None,
                 })
                 .sum::<Option<i64>>(),
@@ -250,7 +250,7 @@ impl Simulated {
         u64::try_from(length).ok()
     }
 
-    fn write(&mut self, call: &Call) -> Result<i64, Refused> {
+    fn write(&mut self, call: &SystemCall) -> Result<i64, Refused> {
         let socket = self.socket(call)?;
         let flags = match call.name.as_str() {
             "send" | "sendto" => call.arguments.get(3),
@@ -286,11 +286,11 @@ impl Simulated {
         Ok((whole - (bytes - part)) as i64)
     }
 
-    fn read(&mut self, call: &Call) -> Result<i64, Refused> {
+    fn read(&mut self, call: &SystemCall) -> Result<i64, Refused> {
         let socket = self.socket(call)?;
         let flags = call.arguments.get(3);
         let non_blocking = socket.non_blocking || flags.is_some_and(|flags| flags.has("MSG_DONTWAIT"));
-        let most = call.arguments.get(2).and_then(Value::number).unwrap_or(0).max(0) as u64;
+        let most = call.arguments.get(2).and_then(Literal::number).unwrap_or(0).max(0) as u64;
         let connection = self.connection()?;
         let bytes = connection.readable().min(most);
         if bytes == 0
@@ -309,9 +309,9 @@ impl Simulated {
         Ok(bytes as i64)
     }
 
-    fn close(&mut self, call: &Call) -> Result<i64, Refused> {
+    fn close(&mut self, call: &SystemCall) -> Result<i64, Refused> {
         let socket = self.socket(call)?;
-        let number = call.arguments.first().and_then(Value::number).unwrap_or(-1);
+        let number = call.arguments.first().and_then(Literal::number).unwrap_or(-1);
         self.sockets.remove(&number);
         let accepted = self.sockets.values().all(|other| other.listens);
         if !socket.listens && accepted {
@@ -322,18 +322,18 @@ impl Simulated {
 }
 
 impl Stack for Simulated {
-    fn set(&mut self, setting: &Setting) -> Result<(), String> {
+    fn set(&mut self, setting: &KernelSetting) -> Result<(), String> {
         match setting {
-            Setting::Sysctl(name, value) => {
+            KernelSetting::Sysctl(name, value) => {
                 self.sysctls.set(name, value);
                 if !self.keep_alive_time(name, value) {
                     sysctl(&mut self.config, name, value)?;
                 }
             }
-            Setting::Fq => self.config.paced = true,
-            Setting::Fifo(limit) => (self.config.paced, self.refuses) = (false, *limit == Some(0)),
-            Setting::Offload(on) => self.config.gso_max_size = if *on { 65_536 } else { 0 },
-            Setting::HystartDetect(tests) => self.config.hystart = *tests,
+            KernelSetting::Fq => self.config.paced = true,
+            KernelSetting::Fifo(limit) => (self.config.paced, self.refuses) = (false, *limit == Some(0)),
+            KernelSetting::Offload(on) => self.config.gso_max_size = if *on { 65_536 } else { 0 },
+            KernelSetting::HystartDetect(tests) => self.config.hystart = *tests,
         }
         let (config, refuses) = (self.config.clone(), self.refuses);
         if let Some(connection) = &mut self.connection {
@@ -379,12 +379,12 @@ impl Stack for Simulated {
         self.sent.pop_front()
     }
 
-    fn call(&mut self, call: &Call) -> Result<i64, Refused> {
+    fn call(&mut self, call: &SystemCall) -> Result<i64, Refused> {
         match call.name.as_str() {
             "socket" => Ok(self.number(call, Socket::default())),
             "bind" => Ok(0),
             "listen" => {
-                let number = call.arguments.first().and_then(Value::number).unwrap_or(-1);
+                let number = call.arguments.first().and_then(Literal::number).unwrap_or(-1);
                 self.sockets.entry(number).or_default().listens = true;
                 self.create();
                 self.input(Input::Listen);
@@ -395,7 +395,7 @@ impl Stack for Simulated {
             "accept" | "accept4" => self.accept(call),
             "connect" => self.connect(call),
             "fcntl" => {
-                let number = call.arguments.first().and_then(Value::number).unwrap_or(-1);
+                let number = call.arguments.first().and_then(Literal::number).unwrap_or(-1);
                 let socket = self.sockets.entry(number).or_default();
                 if call.arguments.get(1).is_some_and(|command| command.has("F_SETFL")) {
                     socket.non_blocking = call.arguments.get(2).is_some_and(|flags| flags.has("O_NONBLOCK"));
@@ -414,7 +414,7 @@ impl Stack for Simulated {
         }
     }
 
-    fn info(&mut self) -> Names {
+    fn info(&mut self) -> Symbols {
         let now = self.now;
         let values = self.connection.as_ref().map(|connection| connection.info(now)).unwrap_or_default();
         values.into_iter().map(|(name, value)| (name.to_owned(), value as i64)).collect()

@@ -3,9 +3,9 @@
 use airwatt_base::{Instant, Span};
 use airwatt_proto::tcp::linux::Packet;
 
-use crate::expression::Names;
-use crate::script::Call;
-use crate::settings::Setting;
+use crate::expression::Symbols;
+use crate::script::SystemCall;
+use crate::settings::KernelSetting;
 
 /// A packet that a stack has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub trait Stack {
     ///
     /// # Errors
     /// What is not supported.
-    fn set(&mut self, setting: &Setting) -> Result<(), String>;
+    fn set(&mut self, setting: &KernelSetting) -> Result<(), String>;
 
     /// Lets time pass until `until`, or until the stack has sent a packet that was not taken yet. Returns the time.
     fn advance(&mut self, until: Instant) -> Instant;
@@ -58,10 +58,10 @@ pub trait Stack {
     ///
     /// # Errors
     /// If it fails, blocks or is not supported.
-    fn call(&mut self, call: &Call) -> Result<i64, Refused>;
+    fn call(&mut self, call: &SystemCall) -> Result<i64, Refused>;
 
     /// The values of `TCP_INFO` of the connection, with their names in scripts.
-    fn info(&mut self) -> Names;
+    fn info(&mut self) -> Symbols;
 
     /// Whether events happen at exactly their times. If not, more is tolerated.
     fn slack(&self) -> Span;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airwatt_base::Seq;
 use airwatt_proto::tcp::linux::{Options, Packet, Stamps, bits};
 
-use crate::script::{Ecn, Pattern, TcpOption};
+use crate::script::{EcnField, PacketPattern, TcpOption};
 
 /// The initial sequence number of the peer. Packets of scripts count from it. It makes sequence numbers wrap early.
 const PEER_INITIAL: u32 = 0xffff_f000;
@@ -36,7 +36,7 @@ impl Mapping {
     }
 
     /// A packet that the script injects.
-    pub(crate) fn injected(&self, pattern: &Pattern) -> Packet {
+    pub(crate) fn injected(&self, pattern: &PacketPattern) -> Packet {
         let mut options = Options::default();
         for option in pattern.options.iter().flatten() {
             match option {
@@ -54,8 +54,8 @@ impl Mapping {
             }
         }
         let ecn = match pattern.ecn {
-            Some(Ecn::Is(bits)) => bits,
-            Some(Ecn::Capable) => 2,
+            Some(EcnField::Is(bits)) => bits,
+            Some(EcnField::Capable) => 2,
             None => 0,
         };
         Packet {
@@ -80,7 +80,7 @@ impl Mapping {
     }
 
     /// A packet of the stack in the form of scripts.
-    pub(crate) fn written(&mut self, packet: &Packet) -> Pattern {
+    pub(crate) fn written(&mut self, packet: &Packet) -> PacketPattern {
         if packet.has(bits::SYN) {
             self.stack_initial = Some(packet.seq);
         }
@@ -97,8 +97,8 @@ impl Mapping {
             options.push(TcpOption::Sack(blocks.collect()));
         }
         let has = |bit: u16| packet.has(bit);
-        Pattern {
-            ecn: Some(Ecn::Is(packet.ecn)),
+        PacketPattern {
+            ecn: Some(EcnField::Is(packet.ecn)),
             flags: packet.flags,
             start: self.initial().distance_to(packet.seq),
             len: packet.len,
@@ -110,9 +110,9 @@ impl Mapping {
     }
 
     /// Compares a packet of the stack with its pattern, and learns its time stamp.
-    pub(crate) fn compare(&mut self, expected: &Pattern, seen: &Pattern) -> Option<Difference> {
+    pub(crate) fn compare(&mut self, expected: &PacketPattern, seen: &PacketPattern) -> Option<Difference> {
         if expected.ecn.is_some_and(|ecn| match (ecn, seen.ecn) {
-            (Ecn::Capable, Some(Ecn::Is(bits))) => bits != 1 && bits != 2,
+            (EcnField::Capable, Some(EcnField::Is(bits))) => bits != 1 && bits != 2,
             (ecn, seen) => Some(ecn) != seen,
         }) {
             return Some(Difference::In("the ECN field"));
@@ -139,7 +139,7 @@ impl Mapping {
     }
 
     /// Options are the same apart from their order and padding. Values of time stamps are compared if the script wants it.
-    fn options_fit(&mut self, expected: &Pattern, seen: &Pattern) -> bool {
+    fn options_fit(&mut self, expected: &PacketPattern, seen: &PacketPattern) -> bool {
         let (expected, seen) = (expected.options.as_deref(), seen.options.as_deref());
         let (expected, seen) = (expected.unwrap_or_default(), seen.unwrap_or_default());
         expected.len() == seen.len()
@@ -169,11 +169,11 @@ impl Mapping {
 }
 
 /// Writes a packet as scripts do.
-pub(crate) fn write(packet: &Pattern) -> String {
+pub(crate) fn write(packet: &PacketPattern) -> String {
     let mut text = String::new();
     match packet.ecn {
-        Some(Ecn::Is(bits @ 1..=3)) => text += ["[ect1] ", "[ect0] ", "[ce] "][usize::from(bits) - 1],
-        Some(Ecn::Capable) => text += "[ect01] ",
+        Some(EcnField::Is(bits @ 1..=3)) => text += ["[ect1] ", "[ect0] ", "[ce] "][usize::from(bits) - 1],
+        Some(EcnField::Capable) => text += "[ect01] ",
         _ => {}
     }
     text.extend(bits::LETTERS.iter().filter(|(bit, _)| packet.flags & bit != 0).map(|(_, letter)| *letter));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use airwatt_base::Span;
 use airwatt_emulate::{
-    Command, EmulateError, Emulated, EmulationProgress, Options, Output, Realtime, Stop, Work,
+    Command, EmulateError, Emulated, EmulationOptions, EmulationProgress, Output, Realtime, Stop, Work,
 };
 use airwatt_sim::record::RunResult;
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ pub(crate) fn emulate(
     let output = if output_to_error { Output::Error } else { Output::Standard };
     let stop = Stop::new().map_err(|error| RunError::new_err(error.to_string()))?;
     shared.wake_on_cancel(stop.clone());
-    let options = Options { work, output, user, trace, bound, stop };
+    let options = EmulationOptions { work, output, user, trace, bound, stop };
     let mut report = |progress: EmulationProgress| {
         shared.report(progress.elapsed.as_nanos(), progress.share, progress.events);
     };

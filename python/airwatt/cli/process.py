@@ -27,7 +27,8 @@ def prepare() -> None:
     _open_standard_streams()
     # The allocator that Arrow brings reserves 24 MB more than it uses. Arrow reads this as it is imported.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    # Pictures are files. What a notebook sets for its own process may not be installed beside this one, and matplotlib would not be imported.
+    # Pictures are files. What a notebook sets for its own process may not be installed beside this one, and
+    # matplotlib could then not be imported.
     os.environ["MPLBACKEND"] = "agg"
 
 

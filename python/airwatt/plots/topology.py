@@ -120,11 +120,7 @@ def _add_cell(drawing: _Drawing, cell: Mapping[str, Any]) -> None:
     channel = cell.get("channel") or cell["wifi"].get("channel")
     caption = f"{cell['name']}" if channel is None else f"channel {channel}"
     colour = drawing.channels.setdefault(caption, LINES[len(drawing.channels) % len(LINES)])
-    labels = {
-        one: _sent(cell["wifi"], group)
-        for group in cell["station"]
-        for one in drawing.resolve(group["node"])
-    }
+    labels = {one: _sent(cell["wifi"], group) for group in cell["station"] for one in drawing.resolve(group["node"])}
     stations = list(labels)
     if "access_point" in cell:
         access_point = next(drawing.resolve(cell["access_point"]["node"]))

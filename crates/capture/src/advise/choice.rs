@@ -39,7 +39,7 @@ impl Figures {
 /// Why a candidate that was run is the advice or is not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum AdviceVerdict {
     /// It is the advice, or did exactly the same.
     Taken,
     /// Its delay is beyond the budget by so much.
@@ -92,7 +92,7 @@ pub struct Decision {
     /// Rows whose model disagrees on the delay.
     pub late: Vec<usize>,
     /// For each row that was run, why it is the advice or is not.
-    pub verdicts: Vec<Option<Verdict>>,
+    pub verdicts: Vec<Option<AdviceVerdict>>,
 }
 
 impl Decision {
@@ -120,14 +120,14 @@ impl Decision {
             let found = row.simulation?;
             let over_s = found.judged_s() - limit_s;
             Some(match taken {
-                _ if over_s > 0.0 => Verdict::Late { over_s },
-                Some((best, _)) if index == best || alike.contains(&index) => Verdict::Taken,
-                _ if row.is_out_of_reach => Verdict::OutOfReach,
+                _ if over_s > 0.0 => AdviceVerdict::Late { over_s },
+                Some((best, _)) if index == best || alike.contains(&index) => AdviceVerdict::Taken,
+                _ if row.is_out_of_reach => AdviceVerdict::OutOfReach,
                 // Whatever is within the budget is behind the best of it.
                 _ => {
                     let best_j = taken.map_or(0.0, |(_, best_j)| best_j);
                     let more_j = found.energy_j - best_j;
-                    Verdict::SpendsMore { more_j, share: (best_j != 0.0).then(|| more_j / best_j) }
+                    AdviceVerdict::SpendsMore { more_j, share: (best_j != 0.0).then(|| more_j / best_j) }
                 }
             })
         };

@@ -7,7 +7,7 @@
 use airwatt_base::{Rate, SleepClock, Span};
 use airwatt_dot11::Standard;
 use airwatt_energy::Radio as Profile;
-use airwatt_models::mac_frame::{self, Frames, Protection, Timing};
+use airwatt_models::mac_frame::{self, DurationRule, Frames, Protection};
 use airwatt_models::radio::RadioPowers;
 use airwatt_proto::powersave::{Dozing, Fetch};
 
@@ -77,7 +77,7 @@ pub(super) fn exchange(
         ack_bytes: down_bytes.max(1.0),
         data_rate_bps: rates.data_bps,
         control_rate_bps: rates.control_bps,
-        timing: Timing::Ofdm,
+        timing: DurationRule::Ofdm,
         protection: Protection::None,
         ..Frames::default()
     };

@@ -5,7 +5,7 @@
 //! cells, transfers without an end, and applications other than `bulk`, `cbr` and `interactive`.
 
 use airwatt_base::QueueLimit;
-use airwatt_models::mac_frame::{self, Timing};
+use airwatt_models::mac_frame::{self, DurationRule};
 use airwatt_models::radio::RadioPowers;
 use airwatt_models::{psm_throughput, sctp_tunnel};
 use airwatt_proto::powersave::Dozing;
@@ -254,7 +254,7 @@ impl Setting {
         }
         let frames = mac_frame::Frames {
             q: 0.0,
-            timing: Timing::Ofdm,
+            timing: DurationRule::Ofdm,
             data_rate_bps: self.rates.data_bps,
             control_rate_bps: self.rates.control_bps,
             ..sctp_tunnel::Params::default().frames

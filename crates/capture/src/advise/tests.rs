@@ -5,7 +5,7 @@ use airwatt_energy::{Radio, Transition};
 use airwatt_proto::powersave::PowerSaveConfig;
 use airwatt_sim::scenario::Scenario;
 
-use super::choice::{Decision, Figures, Row, Verdict};
+use super::choice::{AdviceVerdict, Decision, Figures, Row};
 use super::measured::{SettingChange, added_delays};
 use super::{Asked, Candidate, CapturedTraffic, ModelPlan, ModelQuestion, Modelled, model_radio};
 use crate::report::{CellReport, GapReport, PaceReport};
@@ -97,10 +97,13 @@ fn the_slow_answers_decide_and_each_row_says_why() {
     let [late, taken, dearer, out_of_reach, not_run] = choice.verdicts[..] else {
         panic!("a verdict for each row")
     };
-    assert!(matches!(late, Some(Verdict::Late { over_s }) if (over_s - 0.034).abs() < 1e-12));
-    assert_eq!((taken, out_of_reach, not_run), (Some(Verdict::Taken), Some(Verdict::OutOfReach), None));
-    assert_eq!(dearer, Some(Verdict::SpendsMore { more_j: 1.0, share: Some(0.25) }));
-    assert_eq!(Decision::between(&rows, 0.1).verdicts[0], Some(Verdict::Taken));
+    assert!(matches!(late, Some(AdviceVerdict::Late { over_s }) if (over_s - 0.034).abs() < 1e-12));
+    assert_eq!(
+        (taken, out_of_reach, not_run),
+        (Some(AdviceVerdict::Taken), Some(AdviceVerdict::OutOfReach), None)
+    );
+    assert_eq!(dearer, Some(AdviceVerdict::SpendsMore { more_j: 1.0, share: Some(0.25) }));
+    assert_eq!(Decision::between(&rows, 0.1).verdicts[0], Some(AdviceVerdict::Taken));
     let beside = Figures { delay_p95_s: Some(0.064), ..figures(1.0, 0.007) };
     assert!(!SettingChange::between(&figures(2.0, 0.0), &beside, 0.03).is_advised);
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Machine as _};
 use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::driver::MachineHost;
-use airwatt_linux::event_loop::{Interest, Ready, Sources, Token, Waker};
+use airwatt_linux::event_loop::{Interest, ReadySource, Sources, Token, Waker};
 use airwatt_linux::signals::Signal;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
@@ -125,7 +125,7 @@ impl GatewayHost {
         Ok(())
     }
 
-    fn read_connection(&mut self, ready: Ready, inputs: &mut Vec<Input>) {
+    fn read_connection(&mut self, ready: ReadySource, inputs: &mut Vec<Input>) {
         let id = ready.token.0 - FIRST_CONNECTION;
         if let Some(outcome) = self.parts.sockets.finish_connecting(id) {
             inputs.push(Input::Proxy(match outcome {
@@ -211,7 +211,7 @@ impl GatewayHost {
     }
 
     /// A source of a gateway alone is ready.
-    fn receive_own(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+    fn receive_own(&mut self, ready: ReadySource, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         match ready.token {
             DEVICE => self.read_device(inputs)?,
             SOCKET => self.read_socket(inputs)?,
@@ -402,7 +402,7 @@ impl GatewayHost {
 impl MachineHost<Ends> for GatewayHost {
     const READS_FIRST: bool = true;
 
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         inputs.extend(self.parts.services.suspended().map(Input::Resumed));
         match self.parts.services.receive(ready.token)? {
             Occasion::Own => return self.receive_own(ready, inputs),

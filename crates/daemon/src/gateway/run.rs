@@ -5,7 +5,7 @@ use std::path::Path;
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::control::Control;
+use airwatt_linux::control::ControlSocket;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
@@ -97,7 +97,7 @@ fn hints_of_firewall(config: &Config) -> Vec<String> {
 fn serve(
     mut config: Config,
     signals: Signals,
-    control: Control,
+    control: ControlSocket,
     guardian: &Guardian,
     changes: &mut Changes,
 ) -> Result<(), Failure> {

@@ -20,8 +20,8 @@ use std::collections::VecDeque;
 
 use airwatt_base::{Instant, Machine, Span, Timeout};
 use airwatt_proto::powersave::{
-    Abilities, Arrival, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer, PowerSaveConfig,
-    PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, ReceiveWindow, StationTimer, Uplink,
+    Abilities, ArrivalAfterPause, Demand, Fact, FlowClass, FlowSample, GuardCounts, PolicyTimer,
+    PowerSaveConfig, PowerSaveFrame, PowerSavePolicy, PowerSaveRadio, ReceiveWindow, StationTimer, Uplink,
 };
 
 /// Time between two looks at the setting. There is no event for it. A wake-up of 200 µJ each 5 s is 40 µW.
@@ -37,7 +37,7 @@ pub(super) enum Input {
     /// The answer to [`Output::ReadFlows`], or packets that the program in the kernel has reported.
     Flows(Vec<FlowSample>),
     /// Packets of peers after pauses of their flows.
-    Arrivals(Vec<Arrival>),
+    Arrivals(Vec<ArrivalAfterPause>),
     /// The answer to [`Output::ReadSetting`].
     Setting {
         /// Whether power save is on.

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use airwatt_base::{Instant, Machine, Span};
 use airwatt_linux::changes::{Change, Changes};
 use airwatt_linux::clock::{self, Clock, SuspendWatch};
-use airwatt_linux::control::Control;
+use airwatt_linux::control::ControlSocket;
 use airwatt_linux::driver::MachineHost;
-use airwatt_linux::event_loop::{Ready, Token};
+use airwatt_linux::event_loop::{ReadySource, Token};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::Metrics;
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::wireless::{Wireless, WirelessAssociation, WirelessEvent, WirelessEvents};
 use airwatt_linux::{Error, service};
-use airwatt_proto::powersave::{Arrival, Demand, LatencyGuardConfig, PowerSaveConfig};
+use airwatt_proto::powersave::{ArrivalAfterPause, Demand, LatencyGuardConfig, PowerSaveConfig};
 use tracing::{debug, info, warn};
 
 use super::account::Account;
@@ -62,7 +62,7 @@ pub(super) struct StationHost {
     pub(super) events: WirelessEvents,
     pub(super) observer: Observer,
     pub(super) signals: Signals,
-    pub(super) control: Control,
+    pub(super) control: ControlSocket,
     pub(super) metrics: Option<Metrics>,
     changes: Changes,
     /// What the time counts for.
@@ -111,7 +111,7 @@ pub(super) struct Parts {
     pub(super) wireless: Wireless,
     pub(super) observer: Observer,
     pub(super) signals: Signals,
-    pub(super) control: Control,
+    pub(super) control: ControlSocket,
     pub(super) metrics: Option<Metrics>,
     pub(super) changes: Changes,
     pub(super) clock: Clock,
@@ -389,7 +389,7 @@ impl StationHost {
                     }
                     let waited =
                         self.arrivals.waited(arrival.at).or_else(|| self.answers.clustered(arrival.at));
-                    arrivals.push(Arrival { waited, ..arrival });
+                    arrivals.push(ArrivalAfterPause { waited, ..arrival });
                 }
                 Event::AfterSilence(at) => {
                     self.arrivals.add(at);
@@ -568,7 +568,7 @@ impl StationHost {
 }
 
 impl MachineHost<Controller> for StationHost {
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         self.woken(match ready.token {
             OBSERVER => "packets",
             CONTROL | METRICS => "asked",

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use airwatt_base::{Instant, Span};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::packet_tap::PacketTap;
-use airwatt_proto::powersave::{Arrival, FlowSample, Volume};
+use airwatt_proto::powersave::{ArrivalAfterPause, FlowSample, Volume};
 use libbpf_rs::{
     MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramType, RingBuffer,
     RingBufferBuilder,
@@ -121,7 +121,7 @@ pub(super) enum Event {
     /// A packet of a peer after a silence of half a second in power save.
     AfterSilence(Instant),
     /// A packet of a peer after a pause of its flow, and whether power save was on. Whether it waited is not known here.
-    Arrival(Arrival, bool),
+    Arrival(ArrivalAfterPause, bool),
 }
 
 /// A flow as it was read last.
@@ -241,7 +241,7 @@ impl Observer {
                 let (pause, silence) = (Span::from_nanos(pause), Span::from_nanos(silence));
                 let peer = self.number_of(key, at);
                 let has_sent = half(bytes, 68) != 0;
-                let arrival = Arrival { peer, at, pause, silence, waited: None, has_sent };
+                let arrival = ArrivalAfterPause { peer, at, pause, silence, waited: None, has_sent };
                 Event::Arrival(arrival, half(bytes, 12) != 0)
             }
             _ => Event::AfterSilence(at),

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine, RandomStream, Span, Timeout};
 use airwatt_linux::driver::{self, MachineHost};
-use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
+use airwatt_linux::event_loop::{EventLoop, Interest, ReadySource, Token};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_linux::user::{self, User};
 use airwatt_linux::{Error, capability, seccomp, service};
@@ -100,7 +100,7 @@ struct ReflectorHost {
 impl MachineHost<Reflector> for ReflectorHost {
     fn receive(
         &mut self,
-        ready: Ready,
+        ready: ReadySource,
         inputs: &mut Vec<(SocketAddr, Probe)>,
     ) -> Result<ControlFlow<()>, Error> {
         if ready.token == SIGNALS {

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 
 use airwatt_base::Span;
-use airwatt_linux::control::{self, Control};
+use airwatt_linux::control::{self, ControlSocket};
 use airwatt_linux::event_loop::{EventLoop, Interest, Token};
 use airwatt_linux::metrics::{Metrics, MetricsAddress, Page};
 use airwatt_linux::service;
@@ -153,7 +153,7 @@ fn reload(options: &Run, config: &mut Config, ends: &mut Ends, events: &EventLoo
 /// The sockets at which a daemon that waits answers.
 struct Ends {
     name: String,
-    control: Control,
+    control: ControlSocket,
     address: Option<MetricsAddress>,
     metrics: Option<Metrics>,
 }
@@ -163,7 +163,7 @@ pub(super) fn name_of(config: &Config) -> String {
     config.interface.clone().unwrap_or_else(|| FIRST.to_owned())
 }
 
-fn listen(name: &str, events: &EventLoop) -> Result<Control, Failure> {
+fn listen(name: &str, events: &EventLoop) -> Result<ControlSocket, Failure> {
     let control = instance(name).listen().map_err(|failure| match failure {
         Failure::Taken(_) => {
             let owner = control::describe_owner(&instance(name).control_socket());

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use airwatt_base::{Instant, Machine as _, RandomStream};
 use airwatt_linux::driver::MachineHost;
-use airwatt_linux::event_loop::{Ready, Token};
+use airwatt_linux::event_loop::{ReadySource, Token};
 use airwatt_linux::signals::Signal;
 use airwatt_linux::{Error, clock, interface, random, tun, udp};
 use airwatt_proto::tunnel::{IpPacket, Plain, Sctp, Tunnel, TunnelEnd};
@@ -264,7 +264,7 @@ fn is_same_host(a: &Config, b: &Config) -> bool {
 impl MachineHost<Peers> for TunnelHost {
     const READS_FIRST: bool = true;
 
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         inputs.extend(self.parts.services.suspended().map(Input::Resumed));
         match self.parts.services.receive(ready.token)? {
             Occasion::Own if ready.token == DEVICE => self.read_device(inputs)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Change, Changes};
-use airwatt_linux::control::Control;
+use airwatt_linux::control::ControlSocket;
 use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
@@ -74,7 +74,7 @@ fn serve(
     config: Config,
     options: &Up,
     signals: Signals,
-    control: Control,
+    control: ControlSocket,
     guardian: &Guardian,
     changes: &mut Changes,
 ) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use airwatt_base::{Instant, Rate};
 use airwatt_linux::Error;
 use airwatt_linux::driver::{self, MachineHost};
-use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
+use airwatt_linux::event_loop::{EventLoop, Interest, ReadySource, Token};
 use airwatt_linux::hwsim::{Hwsim, RadioAddress, SentFrame};
 use airwatt_linux::signals::{Signal, Signals};
 use airwatt_sim::net::{MediumKind, NetworkPlan};
@@ -45,7 +45,7 @@ struct Medium {
 }
 
 impl MachineHost<Air> for Medium {
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<SentFrame>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<SentFrame>) -> Result<ControlFlow<()>, Error> {
         if ready.token == FRAMES {
             match self.hwsim.read()? {
                 Some(frames) => inputs.extend(frames),

@@ -10,7 +10,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// Serves in a thread until `end` is commanded.
 fn daemon(path: &Path) -> thread::JoinHandle<u64> {
-    let mut control = Control::bind(path).unwrap();
+    let mut control = ControlSocket::bind(path).unwrap();
     thread::spawn(move || {
         let mut events = EventLoop::new().unwrap();
         events.add(&control, Token(0), Interest::Read).unwrap();
@@ -57,7 +57,7 @@ fn commands_get_their_documents_and_clients_may_do_anything() {
     assert_eq!(ask(&path, "status").unwrap(), json!({ "peers": 3 }));
     drop(idle);
     // A second daemon is refused.
-    assert!(Control::bind(&path).unwrap_err().to_string().contains("another daemon listens there"));
+    assert!(ControlSocket::bind(&path).unwrap_err().to_string().contains("another daemon listens there"));
     ask(&path, "end").unwrap();
     daemon.join().unwrap();
     assert!(!path.exists());
@@ -86,7 +86,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
     std::fs::write(&file, "mine").unwrap();
     std::os::unix::fs::symlink(&file, &link).unwrap();
     for path in [&file, &link] {
-        let error = Control::bind(path).unwrap_err().to_string();
+        let error = ControlSocket::bind(path).unwrap_err().to_string();
         assert!(error.ends_with("got another file, which is left as it is"), "{error}");
         // It may have come since the configuration was read.
         let address = crate::metrics::MetricsAddress::Unix(path.clone());
@@ -98,7 +98,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
 }
 
 /// Serves as long as anything is ready, a thousand times at most. Returns how many commands were answered, and whether it ended.
-fn serve_what_is_ready(control: &mut Control) -> (u32, bool) {
+fn serve_what_is_ready(control: &mut ControlSocket) -> (u32, bool) {
     let mut events = EventLoop::new().unwrap();
     events.add(&*control, Token(0), Interest::Read).unwrap();
     let mut answered = 0;
@@ -118,7 +118,7 @@ fn serve_what_is_ready(control: &mut Control) -> (u32, bool) {
 #[test]
 fn a_client_that_never_reads_is_answered_as_much_as_its_socket_holds() {
     let folder = folder("deaf");
-    let mut control = Control::bind(&folder.join("test.sock")).unwrap();
+    let mut control = ControlSocket::bind(&folder.join("test.sock")).unwrap();
     let mut client = UnixStream::connect(folder.join("test.sock")).unwrap();
     client.set_nonblocking(true).unwrap();
     let commands = "{\"command\":\"status\"}\n".repeat(1_000);

@@ -51,7 +51,7 @@ struct Socket {
 }
 
 impl MachineHost<Echo> for Socket {
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<u8>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<u8>) -> Result<ControlFlow<()>, Error> {
         assert!(ready.readable);
         let mut bytes = [0; 4];
         let count = self.stream.read(&mut bytes).map_err(Error::of("socket"))?;
@@ -165,7 +165,7 @@ struct Reader<const READS_FIRST: bool>(UnixStream);
 impl<const READS_FIRST: bool> MachineHost<Diary> for Reader<READS_FIRST> {
     const READS_FIRST: bool = READS_FIRST;
 
-    fn receive(&mut self, _: Ready, inputs: &mut Vec<()>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, _: ReadySource, inputs: &mut Vec<()>) -> Result<ControlFlow<()>, Error> {
         let mut byte = [0];
         if self.0.read(&mut byte).map_err(Error::of("socket"))? == 0 {
             return Ok(ControlFlow::Break(()));

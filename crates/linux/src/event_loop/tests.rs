@@ -17,7 +17,7 @@ fn it_sleeps_until_the_time_and_no_longer_than_a_source_is_silent() {
     assert_eq!(events.wait(Some(until)).unwrap(), []);
     assert!(events.now() >= until);
     writer.write_all(b"x").unwrap();
-    let ready = Ready { token: A, readable: true, writable: false };
+    let ready = ReadySource { token: A, readable: true, writable: false };
     assert_eq!(events.wait(None).unwrap(), [ready]);
     // What has not been read is reported again, and a time that has passed does not sleep.
     assert_eq!(events.wait(Some(Instant::ZERO)).unwrap(), [ready]);
@@ -39,7 +39,7 @@ fn the_same_time_may_be_asked_for_again_and_a_timer_can_be_taken_back() {
         std::thread::sleep(std::time::Duration::from_millis(60));
         waker.wake();
     });
-    assert_eq!(events.wait(None).unwrap(), [Ready { token: B, readable: true, writable: false }]);
+    assert_eq!(events.wait(None).unwrap(), [ReadySource { token: B, readable: true, writable: false }]);
     assert!(events.now() > soon);
     thread.join().unwrap();
 }
@@ -64,7 +64,7 @@ fn a_closed_peer_is_readable_and_interest_can_change() {
     events.add(&reader, A, Interest::Read).unwrap();
     assert_eq!(events.wait(Some(Instant::ZERO)).unwrap(), []);
     events.modify(&reader, A, Interest::ReadWrite).unwrap();
-    assert_eq!(events.wait(None).unwrap(), [Ready { token: A, readable: false, writable: true }]);
+    assert_eq!(events.wait(None).unwrap(), [ReadySource { token: A, readable: false, writable: true }]);
     drop(writer);
     assert!(events.wait(None).unwrap()[0].readable);
     events.sources.remove(&reader).unwrap();

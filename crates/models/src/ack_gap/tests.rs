@@ -6,7 +6,7 @@ fn near(value: f64, expected: f64, relative: f64) -> bool {
     (value - expected).abs() <= relative * expected.abs()
 }
 
-fn gap_ms(cross: f64, averaging: Averaging) -> f64 {
+fn gap_ms(cross: f64, averaging: GapAveraging) -> f64 {
     let params = Params { throughput_bps: (30.0 - cross) * 1e6, averaging, ..Params::default() };
     1e3 * solve(&params).unwrap().gap_s
 }
@@ -15,10 +15,10 @@ fn gap_ms(cross: f64, averaging: Averaging) -> f64 {
 #[test]
 fn s000_tab3_1_analysis() {
     for (cross, printed) in [(12.0, 0.954), (22.0, 1.97), (25.0, 3.19), (28.0, 7.59)] {
-        assert!(near(gap_ms(cross, Averaging::Distribution), printed, 0.0035), "{cross}");
+        assert!(near(gap_ms(cross, GapAveraging::Distribution), printed, 0.0035), "{cross}");
     }
     for (cross, printed) in [(20.0, 1.66), (29.0, 21.6)] {
-        assert!(near(gap_ms(cross, Averaging::Expectations), printed, 0.0055), "{cross}");
+        assert!(near(gap_ms(cross, GapAveraging::Expectations), printed, 0.0055), "{cross}");
     }
 }
 
@@ -34,8 +34,8 @@ fn both_averages() {
         (29.0, 14.09, 21.57),
     ];
     for (cross, distribution, expectations) in table {
-        assert!(near(gap_ms(cross, Averaging::Distribution), distribution, 6e-4), "{cross}");
-        assert!(near(gap_ms(cross, Averaging::Expectations), expectations, 6e-4), "{cross}");
+        assert!(near(gap_ms(cross, GapAveraging::Distribution), distribution, 6e-4), "{cross}");
+        assert!(near(gap_ms(cross, GapAveraging::Expectations), expectations, 6e-4), "{cross}");
     }
 }
 

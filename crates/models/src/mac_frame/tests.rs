@@ -81,7 +81,7 @@ fn rts_costs_two_frames_and_two_spaces() {
 fn ofdm_timing_is_that_of_the_maximum_throughput() {
     let frames = Frames {
         q: 0.0,
-        timing: Timing::Ofdm,
+        timing: DurationRule::Ofdm,
         control_rate_bps: 24e6,
         protection: Protection::None,
         propagation_s: 0.0,

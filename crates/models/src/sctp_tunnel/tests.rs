@@ -124,7 +124,7 @@ fn s000_fig4_5b_full_air() {
 /// With one answer a packet the saving would be 66 %: the reading that the specification rejects.
 #[test]
 fn the_other_reading_of_answers() {
-    let params = Params { answers: Answers::PerPacket, ..at(450.0, 5, 0.1) };
+    let params = Params { answers: PacketAnswers::PerPacket, ..at(450.0, 5, 0.1) };
     assert!(near(solve(&params).unwrap().saving, 0.660, 2e-3));
 }
 
@@ -133,7 +133,7 @@ fn the_other_reading_of_answers() {
 fn the_honest_variant() {
     let honest = |m| {
         let mut params = at(450.0, m, 0.1);
-        params.frames.timing = crate::mac_frame::Timing::Ofdm;
+        params.frames.timing = crate::mac_frame::DurationRule::Ofdm;
         params.frames.control_rate_bps = 24e6;
         solve(&params).unwrap().saving
     };

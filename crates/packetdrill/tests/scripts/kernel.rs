@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use airwatt_base::{Instant, Seq, Span};
 use airwatt_linux::namespace::isolated;
 use airwatt_linux::tun::{self, TunSettings};
-use airwatt_packetdrill::expression::Names;
-use airwatt_packetdrill::script::{Call, Value};
-use airwatt_packetdrill::settings::Setting;
+use airwatt_packetdrill::expression::Symbols;
+use airwatt_packetdrill::script::{Literal, SystemCall};
+use airwatt_packetdrill::settings::KernelSetting;
 use airwatt_packetdrill::{Refused, Sent, Stack};
 use airwatt_proto::tcp::linux::{Options, Packet, Stamps, bits};
 use etherparse::{IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpHeaderSlice, TcpOptionElement};
@@ -129,16 +129,16 @@ impl Kernel {
         socket.ok_or_else(|| Refused::Error("EBADF".to_owned()))
     }
 
-    fn add(&mut self, call: &Call, fd: OwnedFd) -> i64 {
+    fn add(&mut self, call: &SystemCall, fd: OwnedFd) -> i64 {
         let number = call.result.number().filter(|number| *number >= 0).unwrap_or(100);
         self.sockets.insert(number, Socket { fd, non_blocking: false, listens: false, writing: None });
         self.last = Some(number);
         number
     }
 
-    fn set_option(&self, number: i64, call: &Call) -> Result<i64, Refused> {
-        let name = call.arguments.get(2).and_then(Value::name).unwrap_or("");
-        let value = call.arguments.get(3).and_then(Value::number).unwrap_or(0) as i32;
+    fn set_option(&self, number: i64, call: &SystemCall) -> Result<i64, Refused> {
+        let name = call.arguments.get(2).and_then(Literal::name).unwrap_or("");
+        let value = call.arguments.get(3).and_then(Literal::number).unwrap_or(0) as i32;
         let (level, name) = match name {
             "SO_REUSEADDR" => (libc::SOL_SOCKET, libc::SO_REUSEADDR),
             "SO_SNDBUF" => (libc::SOL_SOCKET, libc::SO_SNDBUF),
@@ -152,7 +152,7 @@ impl Kernel {
             "TCP_MAXSEG" => (libc::IPPROTO_TCP, libc::TCP_MAXSEG),
             "TCP_USER_TIMEOUT" => (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
             "TCP_CONGESTION" => {
-                let algorithm = call.arguments.get(3).and_then(Value::name).unwrap_or("cubic");
+                let algorithm = call.arguments.get(3).and_then(Literal::name).unwrap_or("cubic");
                 let result = rustix::net::sockopt::set_tcp_congestion(self.fd(number)?, algorithm);
                 return result.map(|()| 0).map_err(refused);
             }
@@ -161,8 +161,8 @@ impl Kernel {
         self.option(number, level, name, value)
     }
 
-    fn write(&mut self, number: i64, call: &Call) -> Result<i64, Refused> {
-        let length = call.arguments.get(2).and_then(Value::number).unwrap_or(0) as usize;
+    fn write(&mut self, number: i64, call: &SystemCall) -> Result<i64, Refused> {
+        let length = call.arguments.get(2).and_then(Literal::number).unwrap_or(0) as usize;
         let flags = call.arguments.get(3);
         let mut options = libc::MSG_NOSIGNAL;
         for (name, flag) in [("MSG_MORE", libc::MSG_MORE), ("MSG_EOR", libc::MSG_EOR)] {
@@ -197,9 +197,9 @@ fn refused(error: Errno) -> Refused {
 }
 
 impl Stack for Kernel {
-    fn set(&mut self, setting: &Setting) -> Result<(), String> {
+    fn set(&mut self, setting: &KernelSetting) -> Result<(), String> {
         match setting {
-            Setting::Sysctl(name, value) => {
+            KernelSetting::Sysctl(name, value) => {
                 // The namespace may not choose each congestion control; its sockets do.
                 if name == "net.ipv4.tcp_congestion_control" {
                     return Ok(());
@@ -207,7 +207,9 @@ impl Stack for Kernel {
                 let path = format!("/proc/sys/{}", name.replace('.', "/"));
                 fs::write(&path, value).map_err(|error| format!("{path}: {error}"))
             }
-            Setting::Fifo(None) | Setting::Offload(true) | Setting::HystartDetect(3) => Ok(()),
+            KernelSetting::Fifo(None) | KernelSetting::Offload(true) | KernelSetting::HystartDetect(3) => {
+                Ok(())
+            }
             other => Err(format!("{other:?} on a kernel")),
         }
     }
@@ -231,8 +233,8 @@ impl Stack for Kernel {
         self.sent.pop_front()
     }
 
-    fn call(&mut self, call: &Call) -> Result<i64, Refused> {
-        let number = call.arguments.first().and_then(Value::number).unwrap_or(-1);
+    fn call(&mut self, call: &SystemCall) -> Result<i64, Refused> {
+        let number = call.arguments.first().and_then(Literal::number).unwrap_or(-1);
         let result = match call.name.as_str() {
             "socket" => {
                 let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -279,7 +281,7 @@ impl Stack for Kernel {
             }
             "write" | "send" | "sendto" => self.write(number, call),
             "read" | "recv" => {
-                let most = call.arguments.get(2).and_then(Value::number).unwrap_or(0) as usize;
+                let most = call.arguments.get(2).and_then(Literal::number).unwrap_or(0) as usize;
                 let read = rustix::io::read(self.fd(number)?, &mut vec![0; most][..]);
                 read.map(|bytes| bytes as i64).map_err(|error| self.blocking(number, error))
             }
@@ -296,8 +298,8 @@ impl Stack for Kernel {
         result
     }
 
-    fn info(&mut self) -> Names {
-        let mut names = Names::new();
+    fn info(&mut self) -> Symbols {
+        let mut names = Symbols::new();
         let Some(fd) = self.last.and_then(|last| self.sockets.get(&last)).map(|socket| socket.fd.as_raw_fd())
         else {
             return names;

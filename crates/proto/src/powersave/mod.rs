@@ -28,8 +28,8 @@ pub use access_point::{
 };
 pub use estimate::{Dozing, Estimate, Fetch, Trial};
 pub use guard::{
-    ACKNOWLEDGEMENT, Arrival, Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard, LatencyGuardConfig,
-    Reach, Volume,
+    ACKNOWLEDGEMENT, ArrivalAfterPause, Demand, FlowClass, FlowSample, GuardCounts, LatencyGuard,
+    LatencyGuardConfig, Reach, Volume,
 };
 pub use interface::{
     Adaptation, AirTime, Purpose, ReceiveWindow, StationInput, StationOutput, StationTimer, Uplink,

@@ -13,7 +13,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 use airwatt_base::{Instant, Span, named_values};
 
-use super::guard::{Arrival, FlowSample};
+use super::guard::{ArrivalAfterPause, FlowSample};
 use super::interface::{AirTime, ReceiveWindow, StationTimer, Uplink};
 use super::{ServiceFlags, WakeAgreement, WakeProposal};
 
@@ -177,7 +177,7 @@ pub enum Fact {
     Flow(FlowSample),
     /// A packet arrived after a pause of its flow, from a device that counts packets in its kernel; before the [`Fact::Flow`] with
     /// this packet. Where each packet is a fact, the policy finds these by itself. Needs [`Abilities::SEE_FLOWS`].
-    Arrival(Arrival),
+    Arrival(ArrivalAfterPause),
     /// A timer that the policy set has expired.
     Timer(PolicyTimer),
 }

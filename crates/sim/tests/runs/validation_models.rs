@@ -2,7 +2,7 @@
 //!
 //! Bianchi's model and the formula for one station are in `validation_air`.
 
-use airwatt_models::mac_frame::{Frames, Timing};
+use airwatt_models::mac_frame::{DurationRule, Frames};
 use airwatt_models::radio::RadioPowers;
 use airwatt_models::{ack_gap, tcp_energy};
 use airwatt_sim::Run;
@@ -99,7 +99,7 @@ impl Upload {
             rto_s: (rtt_s + 0.1).max(self.timer.min_rto_s),
             frames: Frames {
                 retries: self.retries,
-                timing: Timing::Ofdm,
+                timing: DurationRule::Ofdm,
                 control_rate_bps: 24e6,
                 ..Frames::default()
             },

@@ -91,7 +91,14 @@ impl Rig {
         self.input(keystroke(at), at);
         let late = [1, 2, 3].map(|seconds| {
             let pause = Span::from_secs(seconds);
-            Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true), has_sent: true }
+            ArrivalAfterPause {
+                peer: 1,
+                at: ms(at),
+                pause,
+                silence: pause,
+                waited: Some(true),
+                has_sent: true,
+            }
         });
         self.input(Input::Arrivals(late.to_vec()), at);
     }
@@ -100,7 +107,14 @@ impl Rig {
     fn monitored(&mut self, at: u64) {
         self.input(keystroke(at), at);
         let pause = Span::from_secs(30);
-        let late = Arrival { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true), has_sent: true };
+        let late = ArrivalAfterPause {
+            peer: 1,
+            at: ms(at),
+            pause,
+            silence: pause,
+            waited: Some(true),
+            has_sent: true,
+        };
         self.input(Input::Arrivals(vec![late; 3]), at);
     }
 
@@ -167,7 +181,8 @@ fn a_stream_at_its_servers_pace_wakes_nobody() {
     let mut rig = Rig::new(true, 0);
     let block = |rig: &mut Rig, number: u64| {
         let (at, pause) = (ms(1_000 + number * 250), Span::from_millis(210));
-        let arrival = Arrival { peer: 1, at, pause, silence: pause, waited: Some(true), has_sent: false };
+        let arrival =
+            ArrivalAfterPause { peer: 1, at, pause, silence: pause, waited: Some(true), has_sent: false };
         let [sent, received] =
             [(22, 52), (44, 1_500)].map(|(packets, bytes)| Volume { packets, bytes: packets * bytes });
         let last = at + Span::from_millis(40);

@@ -97,7 +97,7 @@ impl Machine for AbTest {
 mod tests {
     use airwatt_base::Span;
     use airwatt_base::testkit::check_machine;
-    use airwatt_proto::powersave::{Arrival, FlowSample, PowerSaveConfig, Volume};
+    use airwatt_proto::powersave::{ArrivalAfterPause, FlowSample, PowerSaveConfig, Volume};
 
     use super::*;
 
@@ -124,8 +124,14 @@ mod tests {
                 // The key of a peer before it waited if power save was on.
                 let pause = until - last;
                 last = until;
-                let arrival =
-                    Arrival { peer: 1, at: until, pause, silence: pause, waited: Some(on), has_sent: true };
+                let arrival = ArrivalAfterPause {
+                    peer: 1,
+                    at: until,
+                    pause,
+                    silence: pause,
+                    waited: Some(on),
+                    has_sent: true,
+                };
                 test.handle_input(Input::Controller(controller::Input::Arrivals(vec![arrival])), until);
                 test.handle_input(Input::Controller(controller::Input::Flows(vec![sample])), until);
                 carry_out(&mut test, &mut on, &mut setting, until);

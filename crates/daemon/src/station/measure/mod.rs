@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::driver::{self, MachineHost};
-use airwatt_linux::event_loop::{EventLoop, Interest, Ready, Token};
+use airwatt_linux::event_loop::{EventLoop, Interest, ReadySource, Token};
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
 use airwatt_linux::{Error, link, route};
 use airwatt_proto::powersave::PowerSaveConfig;
@@ -164,7 +164,7 @@ impl MeasureHost {
 }
 
 impl MachineHost<AbTest> for MeasureHost {
-    fn receive(&mut self, ready: Ready, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
+    fn receive(&mut self, ready: ReadySource, inputs: &mut Vec<Input>) -> Result<ControlFlow<()>, Error> {
         if ready.token != PROBES {
             let mut asked = Vec::new();
             let flow = self.station.receive(ready, &mut asked)?;

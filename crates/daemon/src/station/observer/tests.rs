@@ -111,7 +111,7 @@ fn an_arrival_says_whether_this_host_has_sent_more_than_acknowledgements_since_t
         observer.events().ok()
     };
     let Ok(Some(events)) = namespace::isolated(exchange) else { return };
-    let arrivals: Vec<Arrival> = events
+    let arrivals: Vec<ArrivalAfterPause> = events
         .iter()
         .filter_map(|event| if let Event::Arrival(arrival, _) = event { Some(*arrival) } else { None })
         .collect();

@@ -182,3 +182,11 @@ fn impossible_settings_are_named() {
         wrong(E2tcpConfig { burst_reaction, ..plain() }).starts_with("burst_reaction.history: expected ")
     );
 }
+
+#[test]
+fn both_ends_have_the_window_of_one_setting() {
+    let config = E2tcpConfig { receive_window: 99_000, ..E2tcpConfig::default() };
+    let end = config.derived(500, 90);
+    assert_eq!((end.payload, end.reliability), (500, 90));
+    assert_eq!((end.receive_window, end.assumed_window, end.receive_buffer), (99_000, 99_000, 198_000));
+}

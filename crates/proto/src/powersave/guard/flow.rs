@@ -64,7 +64,7 @@ impl FlowSample {
 
 /// A packet that arrived after a pause of its flow, as power save sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ArrivalAfterPause {
     /// Number of the [peer](FlowSample::peer).
     pub peer: u64,
     /// When it arrived.
@@ -250,7 +250,7 @@ impl Flow {
         &mut self,
         class: usize,
         waited: Span,
-        arrival: &Arrival,
+        arrival: &ArrivalAfterPause,
         config: &LatencyGuardConfig,
     ) {
         self.untried += 1;
@@ -290,7 +290,7 @@ impl Flow {
 
     /// Notes whether a packet that would have waited did so within reach all the same, as where a busy host switches too late. It is handed
     /// in before [`Self::arrived`].
-    pub(super) fn tried(&mut self, arrival: &Arrival, config: &LatencyGuardConfig) {
+    pub(super) fn tried(&mut self, arrival: &ArrivalAfterPause, config: &LatencyGuardConfig) {
         let in_window = self.scheduled.is_some_and(|window| window.from <= arrival.at);
         if let Some(waited) = arrival.waited.filter(|_| in_window && arrival.pause > config.answer) {
             self.long.tried(waited);
@@ -304,7 +304,7 @@ impl Flow {
 
     /// Whether this host has not asked for a packet: neither by data nor, if it comes later than a round trip after the packet
     /// before it, by an acknowledgement that has let the peer send more.
-    fn is_block(&self, arrival: &Arrival, waited: Span) -> bool {
+    fn is_block(&self, arrival: &ArrivalAfterPause, waited: Span) -> bool {
         let waited = if self.streamed { Span::ZERO } else { waited };
         let is_apart = arrival.pause.saturating_sub(waited) >= self.blocks_apart();
         is_apart && !arrival.has_sent && self.is_one_sided()

@@ -2,7 +2,7 @@
 //!
 //! A radio in power save gets a packet at the next beacon that it receives, up to a beacon interval late. Most packets never meet
 //! it asleep, since drivers let it sleep only after a time without traffic, the *tail*. The guard leaves power save alone as long as
-//! that is so. It is given the [packets of flows](FlowSample) and the [pauses before packets that arrived](Arrival), learns after which
+//! that is so. It is given the [packets of flows](FlowSample) and the [pauses before packets that arrived](ArrivalAfterPause), learns after which
 //! silence packets [wait for a beacon](tail), and finds the flows that [suffer from it](flow). For these it demands
 //!
 //! * **active mode** for answers, for as long after a packet as the flow's answers take,
@@ -27,7 +27,7 @@ mod tests;
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Instant, Span, named_values, with_defaults};
 
-pub use self::flow::{ACKNOWLEDGEMENT, Arrival, FlowClass, FlowSample, Volume};
+pub use self::flow::{ACKNOWLEDGEMENT, ArrivalAfterPause, FlowClass, FlowSample, Volume};
 use self::flow::{Flow, Scheduled};
 use self::tail::{Tail, class_of};
 
@@ -257,7 +257,7 @@ impl LatencyGuard {
 
     /// Handles a packet that arrived after a pause. It teaches how long the tail is if nothing was demanded in the silence
     /// before it, and whether active mode helps if it was. Beacons come at `interval`.
-    pub fn arrived(&mut self, arrival: &Arrival, interval: Span) {
+    pub fn arrived(&mut self, arrival: &ArrivalAfterPause, interval: Span) {
         self.tail.set_interval(interval);
         let waited = arrival.waited == Some(true) && self.demand().is_none();
         // What waited came to the access point up to an interval before: an answer, if it can have been one.

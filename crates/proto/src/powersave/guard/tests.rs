@@ -133,7 +133,8 @@ impl Rig {
         let has_sent = self.has_sent.remove(&flow);
         if let Some(last) = self.note(flow, at) {
             let (pause, silence) = (span(at - last), span(at - any));
-            let arrival = Arrival { peer: flow, at: ms(at), pause, silence, waited: Some(waits), has_sent };
+            let arrival =
+                ArrivalAfterPause { peer: flow, at: ms(at), pause, silence, waited: Some(waits), has_sent };
             self.guard.arrived(&arrival, span(BEACONS));
         }
         self.guard.observe(&sized(flow, false, at, bytes), ms(at));
@@ -479,7 +480,8 @@ fn marks_of_background_traffic_are_believed() {
         for key in 1..100 {
             rig.guard.observe(&FlowSample { dscp, ..packet(1, true, key * 500) }, ms(key * 500));
             let (at, pause) = (ms(key * 500 + 60), span(60));
-            let arrival = Arrival { peer: 1, at, pause, silence: pause, waited: Some(true), has_sent: true };
+            let arrival =
+                ArrivalAfterPause { peer: 1, at, pause, silence: pause, waited: Some(true), has_sent: true };
             rig.guard.arrived(&arrival, span(BEACONS));
         }
         assert_eq!(rig.guard.class(1), Some(class), "{dscp}");

@@ -20,7 +20,7 @@ use airwatt_base::{Instant, Span};
 use super::Policy;
 use super::timeout::{Timeout, TimeoutConfig};
 use crate::powersave::guard::{
-    ACKNOWLEDGEMENT, Arrival, Demand, FlowSample, LISTEN, LatencyGuard, LatencyGuardConfig, Reach,
+    ACKNOWLEDGEMENT, ArrivalAfterPause, Demand, FlowSample, LISTEN, LatencyGuard, LatencyGuardConfig, Reach,
 };
 use crate::powersave::interface::StationTimer;
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
@@ -110,7 +110,7 @@ struct Seen {
 
 impl Seen {
     /// The arrival that a packet is; `None` if this host sent it, or if it is the first of its peer.
-    fn packet(&mut self, sample: &FlowSample) -> Option<Arrival> {
+    fn packet(&mut self, sample: &FlowSample) -> Option<ArrivalAfterPause> {
         let at = sample.first;
         let (any, known) = (self.any, self.peers.iter_mut().find(|(peer, _)| *peer == sample.peer));
         self.any.get_or_insert(Recent::new(at)).add(at);
@@ -130,7 +130,7 @@ impl Seen {
         let silence = any.filter(|_| sample.received.packets > 0)?.until(at);
         let announced = self.announced.filter(|beacon| at.saturating_since(*beacon) <= AFTER_BEACON);
         let waited = announced.is_some_and(|beacon| at.saturating_since(beacon) < silence);
-        Some(Arrival { peer: sample.peer, at, pause, silence, waited: Some(waited), has_sent })
+        Some(ArrivalAfterPause { peer: sample.peer, at, pause, silence, waited: Some(waited), has_sent })
     }
 }
 

@@ -10,14 +10,14 @@ use airwatt_base::{Instant, Span};
 
 /// The blocks of one stream.
 #[derive(Clone, Debug, Default)]
-pub struct Blocks {
+pub struct StreamBlocks {
     /// The blocks that are not complete: the position in the stream at which each ends, and the time of its write.
     awaited: VecDeque<(u64, Instant)>,
     /// Duration of each block, in the order of the stream.
     pub durations: Vec<Span>,
 }
 
-impl Blocks {
+impl StreamBlocks {
     /// Notes that the server has written a block, which ends at `end` bytes.
     pub fn written(&mut self, end: u64, now: Instant) {
         self.awaited.push_back((end, now));
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_block_is_there_when_all_of_it_is() {
         let at = Instant::from_millis;
-        let mut blocks = Blocks::default();
+        let mut blocks = StreamBlocks::default();
         blocks.written(100, at(10));
         blocks.written(200, at(20));
         blocks.arrived(99, at(25));

@@ -41,7 +41,7 @@ mod web;
 use airwatt_base::settings::{NoSettings, Settings};
 use airwatt_base::{Instant, Size, Span, kinds};
 
-pub use blocks::Blocks;
+pub use blocks::StreamBlocks;
 pub use bulk::BulkConfig;
 pub use call::CallConfig;
 pub use call_packets::CallTraffic;

@@ -2,7 +2,7 @@
 
 use airwatt_base::Instant;
 
-use super::{Blocks, Call, SocketRequest, Source};
+use super::{Call, SocketRequest, Source, StreamBlocks};
 use crate::stack::flow::FlowRecord;
 use crate::stack::role::Role;
 use crate::stack::transport::SocketEvent;
@@ -13,7 +13,7 @@ pub struct Transfer {
     /// What the sender writes.
     pub source: Source,
     /// The blocks of a stream and the time that each took; `None` for other sources.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<StreamBlocks>,
     /// Bytes to be written now.
     pending: Option<u64>,
 }
@@ -21,7 +21,7 @@ pub struct Transfer {
 impl Transfer {
     /// A transfer that has not begun.
     pub fn new(source: Source) -> Self {
-        let blocks = source.is_stream().then(Blocks::default);
+        let blocks = source.is_stream().then(StreamBlocks::default);
         Self { source, blocks, pending: None }
     }
 
