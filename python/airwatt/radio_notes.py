@@ -1,4 +1,4 @@
-"""Notes on radios, for runs and analyses: another band, a chip's own timeout, frames that come to a radio that sleeps."""
+"""Notes on radios, for runs and analyses: another band, a chip's own timeout, frames to a radio that sleeps."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def given_up(result: RunResult, choice: str = "") -> Iterator[str]:
         waits = f"{sum(ended[name] for name in often)} of {sum(asked[name] for name in often)}"
         yield (
             f"note: {choice and f'{choice}: '}{who} gave up {waits} service periods and polls after "
-            "station.frame_wait without a frame; what the access point sends later meets a radio that sleeps (docs/mixed-cell.md)"
+            "station.frame_wait without a frame; what the access point sends later meets a radio that sleeps "
+            "(docs/mixed-cell.md)"
         )
 
 
