@@ -210,3 +210,25 @@ def test_wrong_configurations_are_one_line(tmp_path):
     done = call(DAEMON, "gateway", "up", file, "--check", check=False)
     assert done.returncode == 2
     assert done.stderr.endswith("addresses: expected the addresses of mobiles, got none\n")
+
+
+@pytest.mark.long
+def test_an_end_by_name_waits_for_as_long_as_connections_may_take(lab):
+    """The configuration is not the usual file of that name, and allows more than the default's 15 s."""
+    lab.write_alone(gateway='drain = "30s"')
+    unit = call(DAEMON, "gateway", "unit", lab.file("base")).stdout
+    assert "TimeoutStopSec=65\n" in unit
+    lab.up("base")
+    lab.serve()
+    code = (
+        f"import socket, time; s = socket.create_connection(({SERVER!r}, 5000)); s.sendall(b'a'); s.recv(1); "
+        "print('open', flush=True); time.sleep(17); s.sendall(b'b' * 1000); s.shutdown(socket.SHUT_WR); "
+        "print(len(s.makefile('rb').read()), flush=True)"
+    )
+    client = lab.start("mobile", sys.executable, "-c", code, stdout=subprocess.PIPE, text=True)
+    assert client.stdout.readline() == "open\n"
+    began = time.monotonic()
+    lab.run("base", DAEMON, "gateway", "down", lab.interfaces["base"])
+    assert 16 < time.monotonic() - began < 25
+    assert client.communicate(timeout=10)[0] == "1000\n"
+    assert lab.left_over("base") == []

@@ -273,6 +273,37 @@ def test_modules_and_rooms_of_the_package_have_no_circle():
     assert _found(package(ROOT / "python" / "airwatt")) == []
 
 
+def floors(graph: Graph, depth: int) -> list[list[str]]:
+    """The rooms at this depth, those that need no other first; each floor needs those before it alone."""
+    needed: dict[Module, set[Module]] = {module[:depth]: set() for module in graph if len(module) >= depth}
+    for module, others in graph.items():
+        if module[:depth] in needed:
+            needed[module[:depth]] |= {other[:depth] for other in others} & needed.keys() - {module[:depth]}
+    found: list[list[str]] = []
+    placed: set[Module] = set()
+    while floor := [room for room in sorted(needed) if room not in placed and needed[room] <= placed]:
+        found.append([room[-1] for room in floor])
+        placed |= set(floor)
+    assert placed == needed.keys()
+    return found
+
+
+def test_the_floors_that_the_architecture_shows_are_those_of_the_code(pytestconfig):
+    graphs = [(f"crates/{crate}", Crate(ROOT / "crates" / crate / "src").graph(), 1) for crate in CRATES]
+    graphs += [("python/airwatt", package(ROOT / "python" / "airwatt"), 2)]
+    lines = ["| place | floors |", "| --- | --- |"]
+    for place, graph, depth in graphs:
+        rows = [" ".join(f"`{room}`" for room in floor) for floor in floors(graph, depth)]
+        lines.append(f"| `{place}` | {' < '.join(rows) or 'one file'} |")
+    page = ROOT / "ARCHITECTURE.md"
+    before, _, rest = page.read_text().partition("<!-- floors -->\n")
+    _, _, after = rest.partition("<!-- end of floors -->")
+    whole = before + "<!-- floors -->\n" + "\n".join(lines) + "\n<!-- end of floors -->" + after
+    if pytestconfig.getoption("--bless"):
+        page.write_text(whole)
+    assert page.read_text() == whole
+
+
 def test_a_circle_is_found(tmp_path):
     texts = {
         "lib": "mod a;\nmod b;\npub use b::B;",

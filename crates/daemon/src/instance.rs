@@ -411,6 +411,11 @@ impl Instance<'_> {
         Ok(document)
     }
 
+    /// What the daemon in this network namespace reports of its state, if one runs.
+    pub(crate) fn own_status(&self) -> Option<Value> {
+        self.status(own_namespace()).ok()
+    }
+
     /// Ends the daemon in this network namespace and waits for its end, or cleans up after one that was killed. One in another namespace
     /// is another one, which nobody has asked to end.
     pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {

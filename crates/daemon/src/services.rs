@@ -241,12 +241,13 @@ pub(crate) fn serve_metrics(
     Ok(address.map(Metrics::bind).transpose()?)
 }
 
-/// Prints the unit of a daemon that makes a TUN device. `more` are further lines of its section `[Service]`, and
+/// Prints the unit of a daemon that makes a TUN device and ends within `patience`. `more` are further lines of its section `[Service]`, and
 /// `sockets` the paths of Unix sockets that its configuration names, whose folders it has to write to.
 pub(crate) fn print_unit(
     kind: &str,
     interface: &str,
     file: &Path,
+    patience: Span,
     capabilities: &[ProcessCapability],
     more: &[&str],
     sockets: &[Option<&Path>],
@@ -263,6 +264,7 @@ pub(crate) fn print_unit(
         families: &["AF_INET", "AF_INET6"],
         devices: &["/dev/net/tun"],
         restart_s: 1,
+        stop_s: patience.as_nanos().div_ceil(1_000_000_000),
     };
     // They have the privileges that they keep from the beginning, and no threads but their own to favour.
     let calls = ["SystemCallFilter=~@privileged @resources"];

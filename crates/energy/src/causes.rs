@@ -52,7 +52,7 @@ pub enum Cause {
     Scan,
     /// Silence for which nothing else is a cause.
     Idle,
-    /// Packets of a host outside, which belong to no flow.
+    /// Packets that belong to no flow: of a host outside, and a tunnel's datagrams, in which packets of several flows are.
     External,
     /// Packets of the flow with this number.
     Flow(u32),

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use sd_notify::NotifyState;
 
+use airwatt_base::Span;
+
 use crate::capability::ProcessCapability;
 
 /// Whether a service manager has started this program and waits to hear of it.
@@ -21,6 +23,12 @@ pub fn reloading() {
     if let Ok(now) = NotifyState::monotonic_usec_now() {
         let _ = sd_notify::notify(&[NotifyState::Reloading, now]);
     }
+}
+
+/// Reports that the daemon is about to end, and takes this long for it, whatever its unit says.
+pub fn ending_within(patience: Span) {
+    let micros = u32::try_from(patience.as_nanos() / 1_000).unwrap_or(u32::MAX);
+    let _ = sd_notify::notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
 }
 
 /// Reports that the daemon restores the host and ends.
@@ -47,13 +55,15 @@ pub struct Unit<'a> {
     pub devices: &'a [&'a str],
     /// Seconds until it is started again after a failure: what it needs may come late.
     pub restart_s: u32,
+    /// Seconds that it may take to end, after which the service manager kills it.
+    pub stop_s: u64,
 }
 
 impl Unit<'_> {
     /// The text of the unit, with `more` lines in its section `[Service]`: everything that the daemon does not need is forbidden
     /// (systemd.exec(5)).
     pub fn text_with(&self, more: &[&str]) -> String {
-        let Self { description, manual, restart_s, .. } = self;
+        let Self { description, manual, restart_s, stop_s, .. } = self;
         let [start, restore] = [self.start, self.restore].map(command);
         let names: Vec<&str> = self.capabilities.iter().map(|capability| capability.name()).collect();
         let names = names.join(" ");
@@ -65,7 +75,7 @@ impl Unit<'_> {
              Restart=on-failure\nRestartSec={restart_s}\n\
              # What is wrong in the configuration stays wrong, and where one daemon runs a second one is too many.\n\
              RestartPreventExitStatus=2 5\n\
-             # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec=10\n\
+             # The guardian must see the daemon end.\nKillMode=mixed\nTimeoutStopSec={stop_s}\n\
              RuntimeDirectory=airwatt\nRuntimeDirectoryMode=0700\nRuntimeDirectoryPreserve=yes\n\n\
              CapabilityBoundingSet={names}\n\
              RestrictAddressFamilies=AF_UNIX AF_NETLINK {families}\nDevicePolicy=closed\n"

@@ -140,6 +140,11 @@ impl Default for Gateway {
     }
 }
 
+/// How long a gateway may take to end: its connections to finish, as long again for their tails, and 5 s for the rest.
+pub(super) fn patience(drain: Span) -> Span {
+    drain * 2 + Span::from_secs(5)
+}
+
 const fn default_fwmark() -> u32 {
     FWMARK
 }

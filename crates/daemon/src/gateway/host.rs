@@ -8,6 +8,7 @@ use airwatt_base::{Instant, Machine as _};
 use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Interest, ReadySource, Sources, Token, Waker};
+use airwatt_linux::service;
 use airwatt_linux::signals::Signal;
 use airwatt_linux::transparent::{self, PacketSender};
 use airwatt_linux::{Error, tun, udp};
@@ -18,7 +19,7 @@ use airwatt_proto::gateway::{
 use tracing::{debug, info, warn};
 use tun_rs::SyncDevice;
 
-use super::config::Config;
+use super::config::{Config, patience};
 use super::ends::{Ends, Input, Output, Reason};
 use super::local::{self, Frames, Local, Request};
 use super::note_log::NoteLog;
@@ -206,6 +207,7 @@ impl GatewayHost {
             self.is_over = true;
         } else {
             self.is_draining = true;
+            service::ending_within(patience(self.config.gateway.drain));
             inputs.push(Input::DrainUntil(self.clock.now() + self.config.gateway.drain));
         }
     }

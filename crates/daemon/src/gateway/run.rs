@@ -20,7 +20,7 @@ use airwatt_proto::gateway::{SplitProxy, SplitProxyConfig, SplitProxyInput};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
-use super::config::{Config, Gateway, Mode};
+use super::config::{Config, Gateway, Mode, patience};
 use super::ends::{Ends, Input};
 use super::host::{END, GatewayHost, LISTENERS, LOCAL, Parts};
 use super::local::Local;
@@ -40,8 +40,6 @@ use crate::{host, output};
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 /// Largest packet of the device: what opens connections is shorter.
 const DEVICE_MTU: u16 = 1_500;
-/// Time for which `down` waits beyond that for connections to finish, and for what is left of them to be delivered.
-const END_PATIENCE: Span = Span::from_secs(5);
 const PRIVILEGES: [ProcessCapability; 2] = [ProcessCapability::NetAdmin, ProcessCapability::NetRaw];
 
 /// Reads the configuration of a file.
@@ -229,7 +227,12 @@ pub(super) fn usual_mobiles(name: &str) -> Vec<Prefix> {
 /// `airwattd gateway down`: ends the gateway that runs, and undoes what a killed one has left.
 pub(super) fn down(argument: &Path) -> Result<(), Failure> {
     let (name, drain, mobiles) = match instance::named(KIND, argument)? {
-        Some(name) => (name.to_owned(), Gateway::default().drain, usual_mobiles(name)),
+        Some(name) => {
+            // Its configuration may be any file.
+            let said = instance(name).own_status().and_then(|status| status["drain_s"].as_f64());
+            let drain = said.map_or_else(|| Gateway::default().drain, Span::from_secs_f64);
+            (name.to_owned(), drain, usual_mobiles(name))
+        }
         None => {
             let config = Config::read(argument).map_err(instance::by_name(KIND))?;
             let mobiles = config.mobiles();
@@ -237,7 +240,7 @@ pub(super) fn down(argument: &Path) -> Result<(), Failure> {
         }
     };
     tails::finish_left(&name, &mobiles)?;
-    instance(&name).stop(drain * 2 + END_PATIENCE)?;
+    instance(&name).stop(patience(drain))?;
     Ok(LastEndpoints::open(instance(&name))?.remove()?)
 }
 
@@ -249,6 +252,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         KIND,
         &config.interface,
         file,
+        patience(config.gateway.drain),
         &PRIVILEGES,
         &["UMask=0077", "PrivateMounts=yes"],
         &sockets,

@@ -36,6 +36,8 @@ pub(super) struct Document {
     mode: &'static str,
     plain: bool,
     radio: Option<String>,
+    /// How long connections may take to finish at its end.
+    drain_s: f64,
     peers: Vec<PeerRow>,
     connections: Vec<Row>,
     /// Connections now, which metrics have without their rows.
@@ -213,6 +215,7 @@ pub(super) fn document(host: HostState<'_>, wanted: Wanted, machine: &Ends, now:
         mode: config.mode.map_or("mobile", Mode::name),
         plain: config.plain,
         radio: config.radio.clone(),
+        drain_s: config.gateway.drain.as_secs_f64(),
         peers: peers.collect(),
         connections: rows.collect(),
         connections_now,

@@ -321,6 +321,7 @@ pub(super) fn unit(program: &str, options: &Interface) -> String {
         families: &["AF_PACKET", "AF_INET", "AF_INET6"],
         devices: &[],
         restart_s: 5,
+        stop_s: 10,
     };
     unit.text_with(&[
         "ProtectKernelTunables=yes",

@@ -173,6 +173,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         KIND,
         &config.interface,
         file,
+        END_PATIENCE * 2,
         &[ProcessCapability::NetAdmin],
         &[],
         &[config.metrics.as_ref().and_then(MetricsAddress::path)],

@@ -11,6 +11,7 @@ const UNIT: Unit<'_> = Unit {
     capabilities: &[ProcessCapability::NetAdmin, ProcessCapability::NetRaw],
     families: &["AF_INET", "AF_INET6"],
     devices: &["/dev/net/tun"],
+    stop_s: 10,
     restart_s: 1,
 };
 

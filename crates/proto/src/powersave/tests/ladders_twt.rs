@@ -181,6 +181,18 @@ fn a_poll_that_is_lost_is_repeated() {
     );
 }
 
+/// An announced period is one of service once the station has spoken in it.
+#[test]
+fn a_period_in_which_no_poll_arrives_is_none_of_service() {
+    for (lost, periods) in [(4, 0), (3, 1)] {
+        let mut air = asleep(triggered(true), 0);
+        air.script = vec![("ap>s0 poll", lost)];
+        air.up(141_000, 0, 7);
+        air.run_until(ms(190));
+        assert_eq!(air.clients[0].machine.counts().periods, periods, "{:?}", air.log);
+    }
+}
+
 /// A device that does not honour EOSP is awake for the whole duration.
 #[test]
 fn without_early_end_the_station_is_awake_to_the_end() {

@@ -481,6 +481,16 @@ mod tests {
         assert!(receiver.buffer > config.receive_buffer.0);
     }
 
+    /// Twice what was read in a round trip, 400 kB, and twice that again as it has doubled: a window of 1.2 MB, in a buffer of twice as much.
+    #[test]
+    fn the_buffer_follows_what_is_read_and_how_it_grows() {
+        let mut receiver = Receiver::new(&LinuxConfig::default());
+        receiver.copied = 200_000;
+        receiver.tuning = Tuning { rtt8: 8, read: 0, most: 100_000, ..receiver.tuning };
+        receiver.adjust(1_000);
+        assert_eq!((receiver.buffer, receiver.clamp), (2_400_000, 1_200_000));
+    }
+
     /// Room that reading makes in a window that was closed is announced at once.
     #[test]
     fn reading_opens_a_closed_window() {
