@@ -79,7 +79,8 @@ class EnergyByCause(Record):
     doze: float
     """Sleep."""
     external: float
-    """Packets of a host outside, which belong to no flow."""
+    """Packets that belong to no flow: of a host outside, and a tunnel's datagrams, in which packets of several
+    flows are."""
     flow: Mapping[str, float]
     """Packets of flows, by number."""
     group: float

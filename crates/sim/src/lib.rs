@@ -1,7 +1,7 @@
 //! The simulator: from a scenario to joules.
 //!
 //! * [`scenario`]: what is simulated, read and checked.
-//! * [`engine`]: which machine is woken next.
+//! * [`engine`]: what all runs have in common, and their fingerprints.
 //! * [`packet`], [`route`]: what is carried, and where to.
 //! * [`net`]: nodes, media between them, and the loop of a run.
 //! * [`media`]: wires, point-to-point hops and the 802.11 cell.

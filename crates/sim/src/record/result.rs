@@ -441,7 +441,7 @@ pub struct EnergyByCause {
     pub scan: Option<f64>,
     /// Silence for which nothing else is a cause.
     pub idle: f64,
-    /// Packets of a host outside, which belong to no flow.
+    /// Packets that belong to no flow: of a host outside, and a tunnel's datagrams, in which packets of several flows are.
     pub external: f64,
     /// Packets of flows, by number.
     #[schemars(with = "BTreeMap<String, f64>")]

@@ -22,8 +22,9 @@ use crate::scenario::resolve::{
 };
 use crate::scenario::{
     AccessPoint, Aggregation, Cell, Checked, Mechanism, ProgramConfig, Ready, StationGroup, Topology,
-    Transport, Wifi, WiredDirection,
+    Transport, TunnelProgramConfig, Wifi, WiredDirection,
 };
+use crate::stack::impairment::ImpairmentConfig;
 
 /// IP and UDP header in bytes.
 const UDP_HEADER_BYTES: u32 = 28;
@@ -48,8 +49,7 @@ pub(super) fn plan(scenario: &Ready<'_>, seed: u64) -> NetworkPlan {
     let mut programs = Vec::new();
     let flows = resolved.flows.iter();
     let flows = flows.map(|flow| self::flow(scenario, flow, &mut programs)).collect();
-    programs.extend(impairments(topology, resolved));
-    programs.extend(tunnels(topology, resolved));
+    programs.extend(self::programs(topology, resolved));
     NetworkPlan {
         media: media.collect(),
         nodes: nodes.collect(),
@@ -111,46 +111,54 @@ fn program_name(list: &[ProgramConfig], place: usize, name: String) -> String {
     if is_first { name } else { format!("{name}/{place}") }
 }
 
-/// The resolved programs, with the list of their node.
-fn listed<'a>(
-    topology: &'a Topology,
-    resolved: &'a Resolved,
-) -> impl Iterator<Item = (&'a ResolvedProgram, &'a [ProgramConfig])> {
-    resolved.programs.iter().map(|program| {
-        let group = resolved.nodes[usize::from(program.node)].group;
-        (program, &topology.node[group].program[..])
-    })
-}
-
-fn impairments<'a>(topology: &'a Topology, resolved: &'a Resolved) -> impl Iterator<Item = ProgramPlan> + 'a {
-    listed(topology, resolved).filter_map(move |(program, list)| {
-        let ResolvedProgram { node, place, ref named } = *program;
-        let ProgramConfig::Impairment(config) = &list[place] else { return None };
-        let name = format!("{}/impairment", resolved.nodes[usize::from(node)].stream);
-        let kind = ProgramKind::Impairment { config: config.clone(), towards: named.clone() };
-        Some(ProgramPlan { node, place, name: program_name(list, place, name), kind })
-    })
-}
-
-/// Both ends of each tunnel, which begins at a station.
-fn tunnels(topology: &Topology, resolved: &Resolved) -> Vec<ProgramPlan> {
-    let mut ends = Vec::new();
-    for (&ResolvedProgram { node, place, ref named }, list) in listed(topology, resolved) {
-        let ProgramConfig::Tunnel(tunnel) = &list[place] else { continue };
-        for client in named.iter().flatten().copied() {
-            let ResolvedNode { name, group, .. } = &resolved.nodes[usize::from(client)];
-            let behind = topology.node[*group].program.len();
-            let both = [
-                (TunnelEnd::Client, client, behind, node, "client"),
-                (TunnelEnd::Concentrator, node, place, client, "concentrator"),
-            ];
-            ends.extend(both.map(|(end, node, place, peer, end_name)| ProgramPlan {
-                node,
-                place,
-                name: format!("tunnel/{name}/{end_name}"),
-                kind: ProgramKind::Tunnel { config: tunnel.settings, end, peer },
-            }));
+/// The programs that nodes list, impairments first. A gateway is planned with the first flow that asks for it.
+fn programs(topology: &Topology, resolved: &Resolved) -> impl Iterator<Item = ProgramPlan> {
+    let (mut impairments, mut tunnels) = (Vec::new(), Vec::new());
+    for program in &resolved.programs {
+        let list = &topology.node[resolved.nodes[usize::from(program.node)].group].program[..];
+        match &list[program.place] {
+            ProgramConfig::Gateway(_) => {}
+            ProgramConfig::Impairment(config) => {
+                impairments.push(impairment(config, program, list, resolved));
+            }
+            ProgramConfig::Tunnel(tunnel) => tunnels.extend(ends_of(tunnel, program, topology, resolved)),
         }
+    }
+    impairments.into_iter().chain(tunnels)
+}
+
+fn impairment(
+    config: &ImpairmentConfig,
+    &ResolvedProgram { node, place, ref named }: &ResolvedProgram,
+    list: &[ProgramConfig],
+    resolved: &Resolved,
+) -> ProgramPlan {
+    let name = format!("{}/impairment", resolved.nodes[usize::from(node)].stream);
+    let kind = ProgramKind::Impairment { config: config.clone(), towards: named.clone() };
+    ProgramPlan { node, place, name: program_name(list, place, name), kind }
+}
+
+/// Both ends of tunnels, which begin at stations.
+fn ends_of(
+    tunnel: &TunnelProgramConfig,
+    &ResolvedProgram { node, place, ref named }: &ResolvedProgram,
+    topology: &Topology,
+    resolved: &Resolved,
+) -> Vec<ProgramPlan> {
+    let mut ends = Vec::new();
+    for client in named.iter().flatten().copied() {
+        let ResolvedNode { name, group, .. } = &resolved.nodes[usize::from(client)];
+        let behind = topology.node[*group].program.len();
+        let both = [
+            (TunnelEnd::Client, client, behind, node, "client"),
+            (TunnelEnd::Concentrator, node, place, client, "concentrator"),
+        ];
+        ends.extend(both.map(|(end, node, place, peer, end_name)| ProgramPlan {
+            node,
+            place,
+            name: format!("tunnel/{name}/{end_name}"),
+            kind: ProgramKind::Tunnel { config: tunnel.settings, end, peer },
+        }));
     }
     ends
 }
