@@ -24,7 +24,7 @@ const READY_AT_ONCE: usize = 64;
 /// The token of the timer, which is not reported.
 const TIMER: u64 = u64::MAX;
 
-/// What the caller calls a source.
+/// The number by which the caller knows a source of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(pub u64);
 

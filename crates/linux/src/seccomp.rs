@@ -67,7 +67,7 @@ pub fn keep_only_needed(maps: bool) -> Result<(), Error> {
     seccompiler::apply_filter(&program).map_err(|error| failed(&error))
 }
 
-/// As above.
+/// Does nothing: the list of system calls is that of other processors.
 ///
 /// # Errors
 /// None.

@@ -125,7 +125,7 @@ pub(crate) fn radio_fit(
         radio.housekeeping = watts((mean_w - floor_w).max(0.0));
         radio.borrowed.retain(|key| key != "sleep");
     }
-    // What a sleep without beacons has of wake-ups of the host, its mean does not say.
+    // The mean of a sleep without beacons does not say what share of it are wake-ups of the host.
     let above = |own: Power, chip: Power| own.as_nanowatts().saturating_sub(chip.as_nanowatts());
     let load = Power::from_nanowatts(match between {
         Some((floor_w, _)) => above(watts(floor_w), chip.doze()),

@@ -114,7 +114,7 @@ impl Pace {
                 let awake_s = packets * timeout_s;
                 if *has_bulk || awake_s > rest_s { (0.0, 0.0) } else { (rest_s - awake_s, *packets) }
             }
-            // What is left of each longer gap.
+            // Of each gap that is longer than the timeout, the time beyond the timeout.
             Self::Captured { gaps, .. } => {
                 let longer = longer(gaps, timeout_s);
                 (rest_s.min(longer.time_s - longer.count as f64 * timeout_s), longer.count as f64)

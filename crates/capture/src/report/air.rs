@@ -136,7 +136,7 @@ pub struct WakeTimeReport {
     pub trigger: bool,
     /// Whether service periods follow each other without a frame that names the next.
     pub implicit: bool,
-    /// The beginning of the first by the access point's clock, in microseconds; `null` if the frame leaves it out.
+    /// The beginning of the first service period by the access point's clock, in microseconds; `null` if the frame leaves it out.
     pub target_us: Option<u64>,
 }
 

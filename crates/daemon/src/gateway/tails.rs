@@ -95,8 +95,9 @@ pub(super) fn lead_and_finish(
     }
 }
 
-/// Has what mobiles say of the connections that a killed gateway has relayed answered by resets, for those that its own have not reached:
-/// one was lost, or a mobile without room has challenged it. Returns the connections, whose mobiles are to be provoked. `left` is led here.
+/// Has the kernel answer packets of mobiles by resets where they belong to connections that a killed gateway has relayed. The resets that the
+/// kernel sent when the gateway died do not reach every mobile: one is lost, or a mobile without room challenges it. Returns the connections
+/// whose mobiles are to be provoked. Packets of the connections in `left` are led here.
 fn refuse(
     answered: &mut NftablesTable,
     left: &[Orphan],

@@ -47,7 +47,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let forwarded = [false, true].into_iter().filter(|ipv6| forwards(&config, *ipv6));
     let passing = forwarded.flat_map(|ipv6| firewall_hints::of_passing(&config.interface, ipv6));
     let of_firewall = firewall_hints::of_port(config.sessions().listen).into_iter().chain(passing);
-    // Of a tunnel that is to be up they are an error.
+    // Routes and rules that were there before the tunnel: for `--check` and `--dry-run` they are hints, at a start an error.
     let is_asked = options.foreground.dry_run || options.foreground.check;
     let own = host::index_of_device(&config.interface).ok();
     let before = if is_asked { routes_before(&config.routes(), own)? } else { Vec::new() };
@@ -63,7 +63,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let Started { control, guardian, mut changes } = instance(&name).start(&["tunnel", "guard", &name])?;
     let done = serve(config, options, signals, control, &guardian, &mut changes);
     service::stopping();
-    // Of two that end at the same time one has to see that it is the last. Without the lock the guardian undoes the changes.
+    // Of two daemons that end at the same time one has to see that it is the last. If the lock cannot be had, the guardian undoes the changes.
     let _lock = instance::lock()?;
     instance::undo(&mut changes)?;
     done

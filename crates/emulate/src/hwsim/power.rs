@@ -262,7 +262,7 @@ mod tests {
         power.beacon_due(&beacon(false, false), Instant::from_micros(202_400));
         power.received(&beacon(false, false), ms(203));
         assert!(power.may_doze());
-        // The same with its bit: until the kernel has answered.
+        // A beacon with the station's bit of the TIM keeps it awake until the kernel has answered.
         power.handle_timeout(power.next_timeout(ms(210)).unwrap());
         power.received(&beacon(true, false), ms(305));
         assert!(!power.may_doze());

@@ -260,7 +260,7 @@ impl LatencyGuard {
     pub fn arrived(&mut self, arrival: &ArrivalAfterPause, interval: Span) {
         self.tail.set_interval(interval);
         let waited = arrival.waited == Some(true) && self.demand().is_none();
-        // What waited came to the access point up to an interval before: an answer, if it can have been one.
+        // A packet that waited came to the access point up to a beacon interval before. It counts as an answer if it can have been one.
         let waited = if waited { interval } else { Span::ZERO };
         let is_answer = !waited.is_zero() && arrival.pause.saturating_sub(waited) <= self.config.answer;
         let pause = if is_answer { arrival.pause.min(self.config.answer) } else { arrival.pause };
