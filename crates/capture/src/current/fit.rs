@@ -22,7 +22,7 @@ const STATES: usize = RadioState::ALL.len();
 type Vector = [f64; STATES];
 type Matrix = [Vector; STATES];
 
-/// Combinations of states whose singular value is less than this share of the largest one are not told apart: the trace does not say them.
+/// Combinations of states whose eigenvalue is less than this share of the largest one are not told apart: the trace does not say them.
 const RANK: f64 = 1e-9;
 /// Time in a state, in seconds, below which its current is not determined; and never less than one sample.
 const LEAST_TIME_S: f64 = 1e-3;
