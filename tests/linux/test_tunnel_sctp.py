@@ -48,6 +48,21 @@ def test_two_daemons(pair, association, plain):
     await_true(lambda: pair.is_silent_for(0.7), 20)
 
 
+@pytest.mark.parametrize("sctp", ["client", "ap"])
+def test_two_daemons_with_different_associations_say_so(pair, sctp):
+    for end in OUTER:
+        pair.write(end, 'association = "sctp", burst = 4, hold = "10ms"' if end == sctp else "burst = 1")
+    processes = {end: pair.up(end) for end in OUTER}
+    assert not pair.ping(attempts=3)
+    counts = {end: pair.show(end) for end in OUTER}
+    assert counts["ap"]["peers"][0]["datagrams_other_form"] > 0, counts
+    assert counts["ap"]["strange_datagrams"] == 0
+    shown = call(DAEMON, "tunnel", "show", pair.interfaces["ap"]).stdout
+    assert "datagrams in the form of another association" in shown
+    processes["ap"].terminate()
+    assert processes["ap"].communicate(timeout=10)[1].count("`association`") == 1
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not TSCTP.exists(), reason="libusrsctp-examples is not installed")
 def test_usrsctp_takes_what_the_tunnel_sends(pair):

@@ -269,6 +269,8 @@ def command(
     else:
         show(*itertools.chain.from_iterable(_parts(one, lasting) for one in documents))
     gaps = verdicts.gaps(documents, named=bool(station))
+    if junit or sarif or compare or any(map(verdicts.is_of_many, limits)):
+        gaps += verdicts.unheard(documents)
     if junit is not None:
         unread = documents[0]["capture"].get("unread", [])
         verdicts.write_junit(junit, documents, strict=strict, gaps=[*unread, *([] if allow_unchecked else gaps)])
@@ -278,10 +280,13 @@ def command(
         verdicts.compare(compare, before, documents)
     for option, wanted in (("--junit", junit), ("--sarif", sarif), ("--compare", compare)):
         if wanted is not None:
-            verdicts.check_any(option, verdicts.counts(documents), strict=strict)
+            verdicts.check_any(option, verdicts.counts(documents), documents, strict=strict)
     _hold(limits, document, documents, strict=strict)
     if junit or sarif or compare or of_findings:
         verdicts.check_gaps(gaps, allowed=allow_unchecked)
+    elif limits:
+        # An energy is that of the station that it is asked of; what the capture lacks it lacks as well.
+        verdicts.check_gaps(verdicts.gaps(documents, named=True), allowed=allow_unchecked)
     decryption.require(documents)
     _require_whole(documents[0]["capture"])
 
@@ -408,7 +413,7 @@ def _hold(
         if limit.key.startswith("findings."):
             kind = limit.key.split(".")[1]
             if kind == "*":
-                verdicts.check_any(f"--fail-if {limit.text!r}", kinds, strict=strict)
+                verdicts.check_any(f"--fail-if {limit.text!r}", kinds, documents, strict=strict)
             else:
                 verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents, strict=strict)
 

@@ -120,15 +120,23 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
             say(f"{text}; --strict makes that a failure")
 
 
-def check_any(option: str, found: Counts, *, strict: bool = False) -> None:
+def check_any(option: str, found: Counts, documents: Sequence[Document], *, strict: bool = False) -> None:
     """Raises `RunError` where nothing of these kinds is decided, and with `strict` where one is undecidable.
 
-    Otherwise a line says how many are.
+    Otherwise a line says how many are, and one for what the captures lack says of which kinds they decide nothing.
     """
     nothing = _nothing_decided(found)
     # No case of JUnit is about keep-alives.
     if nothing is not None and (option == "--junit" or not found.get(KEEP_ALIVE, {}).get("count")):
         raise RunError(f"{option}: {nothing}")
+    lacking: dict[str, list[str]] = {}
+    for check in _each_once(documents, "checks", "bssid"):
+        kind = check["kind"]
+        if check["lacks"] and kind in found and not _is_decided(found[kind]) and not found[kind]["undecidable"]:
+            kinds = lacking.setdefault(str(check["lacks"]), [])
+            kinds += [] if kind in kinds else [kind]
+    for lacks, kinds in lacking.items():
+        say(f"{option}: not evaluated, since {lacks}: {', '.join(kinds)}")
     open_ = [f"{kind} {_number(of_kind, 'undecidable')}" for kind, of_kind in found.items() if of_kind["undecidable"]]
     if open_:
         text = f"{option}: undecidable: {', '.join(open_)}"
@@ -152,6 +160,18 @@ def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
         what = "1 other station was" if len(others) == 1 else f"{len(others)} other stations were"
         found.append(f"{what} not checked: name what to check with --station, or --station all")
     return [printable(each) for each in found]
+
+
+def unheard(documents: Sequence[Document]) -> list[str]:
+    """Says that there was no station to check, where rules are asked for that are about stations as well."""
+    heard = any(document["station"] is not None for document in documents)
+    return [] if heard or documents[0]["air"] is None else ["no station was heard: no rule about one was checked"]
+
+
+def is_of_many(limit: "Threshold") -> bool:
+    """Whether a threshold is one of every kind of finding, or of every kind of a severity."""
+    names = limit.key.split(".")
+    return names[0] == "findings" and len(names) > 1 and names[1] in (*_LEVELS, "*")
 
 
 def cuts(capture: Document) -> list[str]:

@@ -17,7 +17,9 @@ use crate::packet::{AirFrame, Beacon, CapturedPacket};
 /// stations that have agreed on that.
 pub(crate) const GCR_CONCEALMENT: MacAddress = MacAddress([0x01, 0x0f, 0xac, 0x47, 0x43, 0x52]);
 /// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
-const LATE_BEACON: Span = Span::from_millis(10);
+pub(super) const LATE_BEACON: Span = Span::from_millis(10);
+/// By this much the clocks of the capture and of an access point may differ between two beacons.
+const UNSTEADY: Span = Span::from_millis(10);
 /// The share of a cell's beacons in percent that a monitor must have captured for one that is missing to be reported.
 const CAPTURED_PERCENT: u64 = 90;
 /// Beacons that are late by the same time show that the access point's clock was set.
@@ -127,10 +129,23 @@ impl Cell {
         let due = packet.at.saturating_sub(self.targets.late_by(beacon));
         findings.pauses.beacon(packet.at, due, beacon);
         let last = self.marks[self.segment_from..].last().copied();
-        let is_next = last.is_some_and(|(at, _)| {
-            let after = packet.at.saturating_since(at);
-            after * 2 > interval && after * 2 < interval * 3
-        });
+        let is_one = |after: Span| after * 2 > interval && after * 2 < interval * 3;
+        let after = last.map(|(at, _)| packet.at.saturating_since(at));
+        let by_clock = after.and_then(|_| self.clock_since_last(beacon));
+        // From target time to target time: a beacon may be late by most of an interval.
+        let late_before = self.late_by.last().copied().unwrap_or_default();
+        let is_one = |after: Span| is_one((after + late_before).saturating_sub(self.targets.late_by(beacon)));
+        // A monitor that stands still shows a beacon late, and one that it misses then leaves no gap: both clocks have to say it.
+        let is_next = after.is_some_and(is_one) && by_clock.is_none_or(is_one);
+        if after.zip(by_clock).is_some_and(|(after, by_clock)| after.abs_diff(by_clock) > UNSTEADY) {
+            let since_last =
+                self.doubts.iter_mut().filter(|doubt| last.is_some_and(|last| doubt.mark > last));
+            for doubt in since_last {
+                doubt
+                    .unknown
+                    .get_or_insert("the clocks of the capture and the access point do not agree around it");
+            }
+        }
         if let Some(announced) = self.group_announced.take().filter(|_| is_next) {
             let missed_none =
                 self.sequences.nothing_missed_since(beacon.bssid).is_some_and(|since| since <= announced.0);
@@ -172,6 +187,12 @@ impl Cell {
         let is_dtim = beacon.dtim.is_some_and(|(count, _)| count == 0);
         self.group_announced = Some(mark).filter(|_| is_dtim && beacon.group);
         self.log(mark, frame, beacon);
+    }
+
+    /// What has gone by on the access point's clock since the last beacon; `None` if that clock was set back, or does not run.
+    fn clock_since_last(&self, beacon: &Beacon) -> Option<Span> {
+        let after_us = beacon.timestamp_us.checked_sub(*self.timestamps_us.last()?)?;
+        (after_us > 0).then(|| Span::from_micros(after_us))
     }
 
     /// Whether the DTIM count of a beacon continues that of `last`, the one before it. After one with a wrong count it may continue as well
@@ -353,8 +374,10 @@ impl Cell {
         let usual = sorted[sorted.len() / 2];
         // A clock that was set is no late beacon.
         let late_by = |timestamp: &u64| {
-            let late = Span::from_micros(relative(timestamp).saturating_sub(usual));
-            if timestamp >= &timestamps[0] { late } else { Span::ZERO }
+            // One that is not late may be earlier than usual, by no more than what counts as late.
+            let late = Span::from_micros((relative(timestamp) + interval_us - usual) % interval_us);
+            let is_late = timestamp >= &timestamps[0] && late + LATE_BEACON < self.interval;
+            if is_late { late } else { Span::ZERO }
         };
         let late: Vec<Span> = timestamps.iter().map(late_by).collect();
         for (index, (late_by, mark)) in late.iter().zip(&self.marks[from..]).enumerate() {
@@ -395,10 +418,16 @@ impl Cell {
         if marks.len() as u64 * 100 < expected * CAPTURED_PERCENT {
             return;
         }
-        let timestamps = self.timestamps_us[from..].windows(2);
-        for ((pair, follows), clock_us) in marks.windows(2).zip(&self.follows[from + 1..]).zip(timestamps) {
+        let timestamps = self.timestamps_us[from..].windows(2).zip(self.late_by[from..].windows(2));
+        for ((pair, follows), (clock_us, late_by)) in
+            marks.windows(2).zip(&self.follows[from + 1..]).zip(timestamps)
+        {
             let gap = pair[1].0.saturating_since(pair[0].0);
-            let within = |gap: Span| (gap + self.interval / 2).whole(self.interval).saturating_sub(1);
+            // From target time to target time.
+            let within = |gap: Span| {
+                let gap = (gap + late_by[0]).saturating_sub(late_by[1]);
+                (gap + self.interval / 2).whole(self.interval).saturating_sub(1)
+            };
             // The clock of the access point says whether that of the capture stood still or jumped, unless it began anew.
             let by_clock = clock_us[1].checked_sub(clock_us[0]).map(|gap_us| within(span_of_clock(gap_us)));
             let missing = match by_clock {

@@ -126,6 +126,7 @@ impl Observer {
             cell.may_have_uapsd =
                 capture.networks.get(&beacon.bssid).is_some_and(ObservedCell::may_have_uapsd);
         }
+        cells.values_mut().for_each(|cell| cell.targets.settle());
         Self { hears_acks, findings, cells, counters, ..Self::default() }
     }
 

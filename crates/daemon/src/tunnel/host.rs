@@ -301,6 +301,12 @@ impl MachineHost<Peers> for TunnelHost {
             Output::Unanswered(peer, count) => {
                 self.parts.services.note_unanswered(&self.config.peer[peer], count);
             }
+            Output::OtherForm(peer) => {
+                warn!(
+                    peer = name(peer),
+                    "the peer's datagrams have the form of another `association`, and their packets are lost: it has to be the same at both ends"
+                );
+            }
             Output::Moved(peer, to) => {
                 info!(peer = name(peer), %to, "peer has a new address");
                 if self.config.peer[peer].endpoint.is_none() {

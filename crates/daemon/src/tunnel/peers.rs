@@ -59,6 +59,8 @@ pub(super) enum Output {
     Unanswered(usize, u32),
     /// A peer has another address.
     Moved(usize, SocketAddr),
+    /// For the first time a datagram of a peer had the form of another association.
+    OtherForm(usize),
 }
 
 /// Why the machine wakes up.
@@ -87,6 +89,8 @@ pub(super) struct Peer {
     pub(super) refused_sources: u64,
     /// Datagrams received.
     pub(super) datagrams_received: u64,
+    /// Datagrams of the peer in the form of another association.
+    pub(super) other_form: u64,
     /// Wake-ups of the radio for what this host sends, with the tunnel and without it, if the radio stays awake for the shortest and
     /// for the longest tail after a packet.
     wakeups: [WakeUps; 2],
@@ -126,6 +130,7 @@ impl Peer {
             allowed_ips,
             refused_sources: 0,
             datagrams_received: 0,
+            other_form: 0,
             wakeups: [WakeUps {
                 without: AwakeRadio { last: None, wakeups: 0 },
                 with: AwakeRadio { last: None, wakeups: 0 },
@@ -173,6 +178,12 @@ fn is_of_link(destination: IpAddr) -> bool {
 /// with a port, neither of which is zero.
 fn is_probe(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Whether bytes are a datagram that carries IP packets, as without SCTP.
+fn is_in_form_of_datagrams(bytes: &[u8]) -> bool {
+    let first = wire::parse(bytes).ok().and_then(|(_, mut packets)| packets.next().map(<[u8]>::to_vec));
+    first.is_some_and(|packet| IpPacket::parse(packet).is_ok())
 }
 
 /// What concerns no peer.
@@ -376,6 +387,17 @@ impl Peers {
             PeerAssociation::Datagrams(_) => state.parse(bytes),
             PeerAssociation::Sctp(_) => Some(PeerDatagram::Sctp(bytes.to_vec())),
         };
+        // A session vouches for the peer, so that what cannot be read is its other association, and no stranger's.
+        let is_of_peer = matches!(self.carrier, Carrier::Sealed(_));
+        let is_other = datagram.is_none()
+            || matches!(datagram, Some(PeerDatagram::Sctp(_))) && is_in_form_of_datagrams(bytes);
+        if is_of_peer && is_other {
+            state.other_form += 1;
+            if state.other_form == 1 {
+                self.outputs.push_back(Output::OtherForm(peer));
+            }
+            return;
+        }
         let Some(datagram) = datagram else {
             self.strange_datagrams += 1;
             return;

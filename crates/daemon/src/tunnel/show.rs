@@ -68,6 +68,8 @@ struct PeerRow {
     packets_delivered: u64,
     datagrams_sent: u64,
     datagrams_received: u64,
+    /// Those of the peer in the form of another association, whose packets are lost.
+    datagrams_other_form: u64,
     /// `None` with SCTP, which does not report it; it has `datagrams_repeated` instead.
     datagrams_lost: Option<u64>,
     datagrams_repeated: Option<u64>,
@@ -174,6 +176,7 @@ impl PeerRow {
             packets_delivered: counts.delivered,
             datagrams_sent: counts.datagrams,
             datagrams_received: peer.datagrams_received,
+            datagrams_other_form: peer.other_form,
             datagrams_lost: tunnel.association().lost(),
             datagrams_repeated: tunnel.association().repeated(),
             bursts_full: counts.full_bursts,
@@ -328,6 +331,11 @@ fn peer_lines(peer: &serde_json::Value, radio: Option<&str>) -> Vec<String> {
         lines.push(format!("  latest handshake: {age:.0} s ago"));
     }
     lines.extend(unanswered_line(peer));
+    if let Some(count) = peer["datagrams_other_form"].as_u64().filter(|count| *count > 0) {
+        lines.push(format!(
+            "  lost: {count} datagrams in the form of another association, which has to be\n    the same at both ends"
+        ));
+    }
     lines.push(format!(
         "  sent: {} packets in {} datagrams, {} bytes",
         of("packets_sent"),
