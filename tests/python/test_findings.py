@@ -386,6 +386,11 @@ def test_what_was_not_checked_is_no_success(airwatt, tmp_path):
             assert is_cut == (path not in (others, dropped)), allowed.out
         assert ElementTree.parse(rules).find(".//testcase[@name='capture']") is None
     assert "not checked" not in airwatt("analyze", others, "--station", "all", "--junit", tmp_path / "rules.xml").err
+    # An energy lacks what the capture lacks; that of one station has nothing to do with the others.
+    energy = ("--policy", "psm", "--fail-if", "policies.0.energy_j > 1000")
+    for path, status in ((dropped, 1), (tmp_path / "cut.pcap", 1), (others, 0)):
+        assert airwatt("analyze", path, *energy).status == status
+        assert airwatt("analyze", path, *energy, "--allow-unchecked").status == 0
     # A file of a folder that cannot be read is an error for machines, too.
     (read := tmp_path / "read").mkdir()
     (read / "1.pcap").write_bytes((SHIPPED / "tim-never-set-innocent.pcap").read_bytes())
@@ -786,6 +791,9 @@ def test_beacons_alone_decide_rules_about_beacons(airwatt, tmp_path):
     assert "none is a data frame, a Null frame or a PS-Poll" in " ".join(violated.out.split())
     assert "choose one with --station" not in violated.out
     assert airwatt("analyze", beacons, "--fail-if", "findings.beacon-late.count > 100").status == 0
+    # Where rules about stations are asked for, too, there was none to check.
+    of_all = airwatt("analyze", beacons, "--fail-if", "findings.error.count > 100")
+    assert (of_all.status, "no station was heard" in of_all.err) == (1, True)
     assert airwatt("analyze", beacons).status == 0
     asked = airwatt("analyze", beacons, "--policy", "psm")
     assert asked.status == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +161,7 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     mode = [f"and for the host, {chip.mode}, which the figures assume:"] if chip.mode else []
     targets = platforms.words_of(found.target, chip.name)
     for target in targets:
-        wanted = [first, *_set_beside(found, lambda how, target=target: platforms.to_paste(target, how))]
+        wanted = [first, *_set_beside(found, functools.partial(platforms.to_paste, target))]
         what = " and ".join(what for what, _ in wanted)
         if all(platforms.needs_nothing(target, how) for _, how in wanted):
             yield f"{what} needs no setting on {target}"

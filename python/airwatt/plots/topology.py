@@ -175,7 +175,8 @@ def _places(drawing: _Drawing) -> dict[str, tuple[int, int]]:
 
 
 def _draw_edge(axes: Any, edge: _Edge, places: Mapping[str, tuple[int, int]], linestyle: str = "") -> None:
-    (x, y), (to_x, to_y) = (places[end] for end in edge.ends)
+    (x, y), (end_x, to_y) = (places[end] for end in edge.ends)
+    to_x = float(end_x)
     style = linestyle or ("--" if edge.wireless else "-")
     share = 0.5 if y == to_y else 0.65
     label, side = (x + share * (to_x - x), y + share * (to_y - y)), "center"

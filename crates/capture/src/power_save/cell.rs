@@ -9,15 +9,13 @@ use airwatt_dot11::{FrameKind, MacAddress};
 use super::finding::{Excess, FindingKind, Findings, LateBeacon, Verdict, find, seconds};
 use super::record::AirTotal;
 use super::sequence::{Counter, Numbers, Sequences};
-use super::targets::Targets;
+use super::targets::{LATE_BEACON, Targets};
 use super::{ENOUGH_BEACONS, Mark, PROMPT};
 use crate::packet::{AirFrame, Beacon, CapturedPacket};
 
 /// The group address of frames that are sent again for groups with a retry policy (GCR, 802.11-2020 11.21.16.3): also between DTIM beacons, for
 /// stations that have agreed on that.
 pub(crate) const GCR_CONCEALMENT: MacAddress = MacAddress([0x01, 0x0f, 0xac, 0x47, 0x43, 0x52]);
-/// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
-pub(super) const LATE_BEACON: Span = Span::from_millis(10);
 /// By this much the clocks of the capture and of an access point may differ between two beacons.
 const UNSTEADY: Span = Span::from_millis(10);
 /// The share of a cell's beacons in percent that a monitor must have captured for one that is missing to be reported.
@@ -484,7 +482,7 @@ impl Cell {
         let (Some(before), true) = (before, after < self.marks.len()) else { return true };
         let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
         let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
-        gone_us == 0 || by_capture.abs_diff(span_of_clock(gone_us)) <= LATE_BEACON
+        gone_us == 0 || by_capture.abs_diff(span_of_clock(gone_us)) <= UNSTEADY
     }
 
     /// The time between two times of the capture: by the access point's clock, if the beacons around them show that the other one
@@ -582,6 +580,13 @@ impl Cell {
         let none_is_due =
             last.is_some_and(|(at, _)| until.saturating_since(at) + LATE_BEACON < self.interval);
         !missed_one && none_is_due && self.without_tim(since, until, aid).count() == range.len()
+    }
+
+    /// Whether a beacon after `since` and before `until` was not captured, by the gaps between those that were.
+    pub(super) fn misses_one(&self, since: Instant, until: Instant) -> bool {
+        let beacons = self.marks[self.between(since, until)].iter().map(|(at, _)| *at);
+        let mut pairs = std::iter::once(since).chain(beacons.clone()).zip(beacons.chain([until]));
+        pairs.any(|(from, to)| to.saturating_since(from) * 2 > self.interval * 3)
     }
 
     /// The later of `since` and the last acknowledgement whose frame is missing. A retransmission repeats a number, and QoS data has

@@ -510,9 +510,12 @@ impl Findings {
         Self { target_wakes, ..Self::default() }
     }
 
-    /// Whether a rule is known to be violated so far.
-    pub(super) fn has_violated(&self, kind: FindingKind, station: MacAddress) -> bool {
-        self.by_kind.get(&(kind, station)).is_some_and(|finding| finding.count(Verdict::Violated) > 0)
+    /// Whether an access point was seen to set a bit with nothing behind it: for any station, or as far as can be told for this one.
+    pub(super) fn shows_untrue_bits(&self, station: MacAddress) -> bool {
+        let stuck = self.by_kind.iter().filter(|((kind, _), _)| *kind == FindingKind::TimStuck);
+        stuck.into_iter().any(|((_, of), finding)| {
+            finding.count(Verdict::Violated) > 0 || *of == station && finding.count(Verdict::Undecidable) > 0
+        })
     }
 
     pub(super) fn get_mut(&mut self, kind: FindingKind, station: MacAddress) -> Option<&mut Finding> {

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 use airwatt_base::Span;
 
-use super::cell::LATE_BEACON;
 use crate::packet::Beacon;
+
+/// A beacon that is transmitted this long after its target time is late. A busy channel delays beacons by some frames.
+pub(super) const LATE_BEACON: Span = Span::from_millis(10);
 
 /// The offsets of a cell's beacons from multiples of one beacon interval.
 #[derive(Clone, Debug)]

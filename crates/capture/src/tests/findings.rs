@@ -258,6 +258,26 @@ fn dtim_counts_go_on() {
     assert_eq!(counts(&[(0, 2), (205, 0), (307, 2)]), 0);
 }
 
+/// A monitor that stands still for 60 ms shows a beacon so much later, and misses the next one: by its own clock the one after that follows,
+/// and the access point's clock says that two intervals have gone by.
+#[test]
+fn a_monitor_that_stands_still_hides_no_beacon() {
+    for stands_us in [0, 60_000] {
+        let mut file = File::new(127);
+        for number in (0..20).filter(|number| *number != 11) {
+            let timestamp_us = number * BEACON_US;
+            let captured_us = timestamp_us + if number == 10 { stands_us } else { 0 };
+            let tim =
+                TimFields { dtim_count: 2 - (number % 3) as u8, dtim_period: 3, group: false, aids: &[] };
+            file = file.packet(captured_us, &beacon_of(timestamp_us, tim, None));
+        }
+        let capture = file.read();
+        let skipped =
+            kinds(&capture).into_iter().filter(|(kind, _)| *kind == FindingKind::DtimSkipped).count();
+        assert_eq!(skipped, 0, "{stands_us}");
+    }
+}
+
 /// Beacons at their target times plus `offset_us`, of which one is delayed; each beacon is captured when it is sent.
 fn beacons(offset_us: u64, count: u64, delayed: (u64, u64), without: &[u64]) -> Capture {
     let mut file = File::new(127);
@@ -292,6 +312,16 @@ fn a_late_beacon_is_late_by_the_clock_of_its_access_point() {
         "who is awake waits for none"
     );
     assert_eq!(kinds(&beacons(40_000, 30, (12, 8_000), &[])), [], "a busy channel");
+    // It belongs to the slot before it, however late it is, also if it is the first one.
+    for late_us in [45_000, 60_000, 90_000] {
+        let capture = beacons(40_000, 30, (12, late_us), &[]);
+        assert_eq!(kinds(&capture), [(FindingKind::BeaconLate, 1)], "{late_us}");
+        let delay = reported(&capture)[0].excess(Span::from_secs(1), |_, _| true).delay;
+        assert!(delay.abs_diff(Span::from_micros(late_us)) < Span::from_millis(1), "{delay} {late_us}");
+    }
+    let first = beacons(40_000, 30, (0, 60_000), &[]);
+    assert_eq!(kinds(&first), [(FindingKind::BeaconLate, 1)]);
+    assert_eq!(verdict(&first), Verdict::Undecidable, "what it may have waited for was not captured");
     assert_eq!(kinds(&beacons(102_300, 30, (0, 0), &[])), [], "offsets next to the interval");
 }
 

@@ -178,8 +178,7 @@ impl StationState {
     pub(super) fn judge_concealed(&mut self, findings: &mut Findings) {
         for concealed in std::mem::take(&mut self.concealed) {
             let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, announced } = concealed;
-            let untrue =
-                promise.by == Announcer::Tim && findings.has_violated(FindingKind::TimStuck, self.record.mac);
+            let untrue = promise.by == Announcer::Tim && findings.shows_untrue_bits(self.record.mac);
             let doubt = doubt.or(untrue.then_some(UNTRUE));
             let (mut violated, mut late) = (0, None);
             for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {

@@ -157,6 +157,10 @@ impl StationState {
             Some("its association, which has the listen interval, was not captured")
         } else if was_emptied {
             Some("a beacon in between had no bit, so that it may be another frame")
+        } else if delivery.cell.is_some_and(|cell| cell.misses_one(beacon.0, wakes_by.min(fetched.0))) {
+            Some(
+                "a beacon in between was not captured, for which it may have been awake, and which may have had no bit",
+            )
         } else if !self.missed_none_since(delivery, beacon.0) {
             Some("the monitor may have missed that it was fetched before")
         } else if woken_by.is_none() || is_cut {
