@@ -127,7 +127,7 @@ impl Cell {
         let due = packet.at.saturating_sub(self.targets.late_by(beacon));
         findings.pauses.beacon(packet.at, due, beacon);
         let last = self.marks[self.segment_from..].last().copied();
-        let is_one = |after: Span| after * 2 > interval && after * 2 < interval * 3;
+        let is_one = |after: Span| after > interval / 2 && after < interval + interval / 2;
         let after = last.map(|(at, _)| packet.at.saturating_since(at));
         let by_clock = after.and_then(|_| self.clock_since_last(beacon));
         // From target time to target time: a beacon may be late by most of an interval.
@@ -190,7 +190,7 @@ impl Cell {
     /// What has gone by on the access point's clock since the last beacon; `None` if that clock was set back, or does not run.
     fn clock_since_last(&self, beacon: &Beacon) -> Option<Span> {
         let after_us = beacon.timestamp_us.checked_sub(*self.timestamps_us.last()?)?;
-        (after_us > 0).then(|| Span::from_micros(after_us))
+        (after_us > 0).then(|| span_of_clock(after_us))
     }
 
     /// Whether the DTIM count of a beacon continues that of `last`, the one before it. After one with a wrong count it may continue as well
