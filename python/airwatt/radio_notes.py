@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _OFTEN, _OFTEN_SHARE = 10, 0.02
-"""So many waits that were given up, and such a share of them, are worth a note."""
+"""The least number of waits given up, and the least share of all waits, that are worth a note."""
 
 
 def other_band(scenarios: Iterable[Scenario]) -> Iterator[str]:

@@ -76,7 +76,7 @@ def test_every_machine_is_held_to_the_contract() -> None:
 
 _ROLES = {"Event", "Input", "Output", "Params", "Reason"}
 _TWINS = {"Connection", "Packet", "RttEstimator", "Statistics"}
-"""What the TCPs, and E2TCP, each have of their own."""
+"""Types that TCP, Linux's TCP and E2TCP each have under the same name."""
 
 
 def test_a_public_type_has_a_name_of_its_own() -> None:

@@ -791,7 +791,7 @@ def test_beacons_alone_decide_rules_about_beacons(airwatt, tmp_path):
     assert "none is a data frame, a Null frame or a PS-Poll" in " ".join(violated.out.split())
     assert "choose one with --station" not in violated.out
     assert airwatt("analyze", beacons, "--fail-if", "findings.beacon-late.count > 100").status == 0
-    # Where rules about stations are asked for, too, there was none to check.
+    # A severity has rules about stations as well, and there was no station to check.
     of_all = airwatt("analyze", beacons, "--fail-if", "findings.error.count > 100")
     assert (of_all.status, "no station was heard" in of_all.err) == (1, True)
     assert airwatt("analyze", beacons).status == 0

@@ -457,10 +457,7 @@ def test_a_process_that_ends_fails_its_run_alone(airwatt, mine, end, how):
 def test_a_process_that_was_killed_makes_its_run_again(mine, program):
     words = ["--policy", f"{mine}:Nap", "--set", "flow.application.size=100MB", "--runs", "3"]
     process = program("sweep", "fast-dsl", *words, "--store", mine.parent / "store")
-    end = time.monotonic() + 60
-    while not (found := children_of(process.pid)):
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    found = await_children_of(process.pid)
     os.kill(found[0], signal.SIGKILL)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -476,13 +473,18 @@ def children_of(pid):
     ]
 
 
+def await_children_of(pid):
+    end = time.monotonic() + 60
+    while not (found := children_of(pid)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return found
+
+
 def test_an_interrupt_ends_the_processes_of_a_sweep(mine, program):
     words = ["--policy", f"{mine}:Nap", "--set", "flow.application.size=500MB", "--runs", "9"]
     process = program("sweep", "fast-dsl", *words, "--store", mine.parent / "store")
-    end = time.monotonic() + 60
-    while not (found := children_of(process.pid)):
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    found = await_children_of(process.pid)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

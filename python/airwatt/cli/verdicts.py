@@ -170,8 +170,7 @@ def unheard(documents: Sequence[Document]) -> list[str]:
 
 def is_of_many(limit: "Threshold") -> bool:
     """Whether a threshold is one of every kind of finding, or of every kind of a severity."""
-    names = limit.key.split(".")
-    return names[0] == "findings" and len(names) > 1 and names[1] in (*_LEVELS, "*")
+    return by_severity(limit, {})[0].key.startswith("findings.*")
 
 
 def cuts(capture: Document) -> list[str]:

@@ -62,17 +62,14 @@ class Processes:
 
     def _ask(self, run: Sequence[object]) -> RunOutcome:
         begun = time.perf_counter()
-        how = ""
-        # A process may have been killed for a reason of somebody else, as by the kernel when memory ran out. Twice it
-        # is the run.
-        for _ in range(2):
+        found = self._answer(run)
+        if isinstance(found, str):
+            # It may have been killed for a reason of somebody else, as by the kernel when memory ran out.
             found = self._answer(run)
-            if isinstance(found, RunOutcome):
-                return found
-            how = found
-        return RunOutcome(
-            time.perf_counter() - begun, None, f"the process that made it ended twice, the second time {how}"
-        )
+        if isinstance(found, str):
+            error = f"the process that made it ended twice, the second time {found}"
+            found = RunOutcome(time.perf_counter() - begun, None, error)
+        return found
 
     def _answer(self, run: Sequence[object]) -> RunOutcome | str:
         """What came of a run, or how the process that made it ended."""

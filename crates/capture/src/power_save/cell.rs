@@ -572,14 +572,12 @@ impl Cell {
     /// the last one is not due before `until`, also if the last one was late.
     pub(super) fn announces_nothing(&self, since: Instant, until: Instant, aid: u16) -> bool {
         let range = self.between(since, until);
-        let beacons = self.marks[range.clone()].iter().map(|(at, _)| *at);
-        let mut pairs = std::iter::once(since).chain(beacons.clone()).zip(beacons);
-        let missed_one =
-            pairs.any(|(from, to): (Instant, Instant)| to.saturating_since(from) * 2 > self.interval * 3);
         let last = self.last_before(until);
         let none_is_due =
             last.is_some_and(|(at, _)| until.saturating_since(at) + LATE_BEACON < self.interval);
-        !missed_one && none_is_due && self.without_tim(since, until, aid).count() == range.len()
+        none_is_due
+            && !self.misses_one(since, until)
+            && self.without_tim(since, until, aid).count() == range.len()
     }
 
     /// Whether a beacon after `since` and before `until` was not captured, by the gaps between those that were.

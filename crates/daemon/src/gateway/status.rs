@@ -36,7 +36,7 @@ pub(super) struct Document {
     mode: &'static str,
     plain: bool,
     radio: Option<String>,
-    /// How long connections may take to finish at its end.
+    /// The time that connections have to finish when the gateway ends.
     drain_s: f64,
     peers: Vec<PeerRow>,
     connections: Vec<Row>,

@@ -155,7 +155,7 @@ fn a_beacon_that_arrives_broken_costs_the_rest_of_the_wait_for_it() {
     assert_eq!(whole.beacons_missed, 0);
 }
 
-/// Of DTIM beacons alone the next one is received after a broken one, whether it is a DTIM or not.
+/// A station that receives DTIM beacons only receives the next beacon after a broken one, whether that is a DTIM or not.
 #[test]
 fn after_a_broken_beacon_the_next_one_is_received() {
     let station = idle(&[("ap.dtim_period", "10"), ("station.beacon_error_rate", "0.5")]);

@@ -81,18 +81,17 @@ fn with_tail(periods: Vec<RadioPeriod>, tail: Span) -> Vec<RadioPeriod> {
     list
 }
 
+/// What is predicted under `timeout`, without a load.
+fn under_timeout<'a>(periods: &'a [RadioPeriod], radio: &'a Radio) -> Prediction<'a> {
+    Prediction { name: "timeout", periods, radio, knows_beacons: false, load: Load::default() }
+}
+
 /// A radio that is awake for longer after traffic is no sleep that takes more: its beacons and the sleep between them are as predicted.
 #[test]
 fn a_longer_time_awake_after_traffic_is_named() {
     let radio = radio();
     let periods = exchanges(23_000, 12, 40);
-    let prediction = Prediction {
-        name: "timeout",
-        periods: &periods,
-        radio: &radio,
-        knows_beacons: false,
-        load: Load::default(),
-    };
+    let prediction = under_timeout(&periods, &radio);
     let trace = metered(&with_tail(exchanges(0, 12, 40), Span::from_millis(150)), 1_000, 0.0, predicted);
     let text = compare(&trace, &prediction, None, false).unwrap().verdict.text;
     assert!(text.contains("time awake after traffic, longer than the policy's"), "{text}");
@@ -169,13 +168,7 @@ fn beacons_of_a_replay_are_not_where_they_were() {
     for hertz in [1_000, 10_000] {
         let trace = metered(&truth, hertz, 0.0, predicted);
         let radio = radio();
-        let prediction = Prediction {
-            name: "timeout",
-            periods: &replayed,
-            radio: &radio,
-            knows_beacons: false,
-            load: Load::default(),
-        };
+        let prediction = under_timeout(&replayed, &radio);
         let report = compare(&trace, &prediction, None, false).unwrap();
         assert!(report.beacons_in_sleep && report.correlation.unwrap() > 0.9, "{report:?}");
         assert!(report.offset_s.unwrap().abs() < 2e-3, "{:?}", report.offset_s);
@@ -202,13 +195,7 @@ fn the_largest_difference_beside_a_replay_is_no_beacon() {
     let mut trace = metered(&periods, 1_000, 0.0, predicted);
     let more = trace.intervals.iter_mut().filter(|each| (5.3..5.9).contains(&each.start_s));
     more.for_each(|each| each.current_a += 2e-3);
-    let prediction = Prediction {
-        name: "timeout",
-        periods: &periods,
-        radio: &radio,
-        knows_beacons: false,
-        load: Load::default(),
-    };
+    let prediction = under_timeout(&periods, &radio);
     let report = compare(&trace, &prediction, Some(0.0), true).unwrap();
     let largest = report.windows.iter().find(|window| window.what == "largest difference").unwrap();
     assert!(

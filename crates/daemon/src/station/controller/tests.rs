@@ -14,6 +14,11 @@ fn ms(at: u64) -> Instant {
     Instant::from_millis(at)
 }
 
+/// A packet of the peer that waited and came this long after the one before, to a host that has sent.
+fn unasked(at: u64, pause: Span) -> ArrivalAfterPause {
+    ArrivalAfterPause { peer: 1, at: ms(at), pause, silence: pause, waited: Some(true), has_sent: true }
+}
+
 fn keystroke(at: u64) -> Input {
     let sent = Volume { packets: 1, bytes: 92 };
     let (received, at) = (Volume::default(), ms(at));
@@ -89,33 +94,14 @@ impl Rig {
     /// quarter longer than the longest pause.
     fn asked(&mut self, at: u64) {
         self.input(keystroke(at), at);
-        let late = [1, 2, 3].map(|seconds| {
-            let pause = Span::from_secs(seconds);
-            ArrivalAfterPause {
-                peer: 1,
-                at: ms(at),
-                pause,
-                silence: pause,
-                waited: Some(true),
-                has_sent: true,
-            }
-        });
+        let late = [1, 2, 3].map(|seconds| unasked(at, Span::from_secs(seconds)));
         self.input(Input::Arrivals(late.to_vec()), at);
     }
 
     /// A monitor has asked each 30 s, three times. Whether it waited is known.
     fn monitored(&mut self, at: u64) {
         self.input(keystroke(at), at);
-        let pause = Span::from_secs(30);
-        let late = ArrivalAfterPause {
-            peer: 1,
-            at: ms(at),
-            pause,
-            silence: pause,
-            waited: Some(true),
-            has_sent: true,
-        };
-        self.input(Input::Arrivals(vec![late; 3]), at);
+        self.input(Input::Arrivals(vec![unasked(at, Span::from_secs(30)); 3]), at);
     }
 
     fn switches(&self) -> Vec<(u64, bool)> {
