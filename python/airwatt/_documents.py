@@ -79,8 +79,7 @@ class EnergyByCause(Record):
     doze: float
     """Sleep."""
     external: float
-    """Packets that belong to no flow: of a host outside, and a tunnel's datagrams, in which packets of several
-    flows are."""
+    """Packets that belong to no flow, as those of a host outside."""
     flow: Mapping[str, float]
     """Packets of flows, by number."""
     group: float
@@ -97,6 +96,8 @@ class EnergyByCause(Record):
     """Triggers, PS-Polls and Null frames, and silence in service periods."""
     timeout_tail: float
     """The time without traffic after which the policy lets the radio sleep."""
+    tunnel: float | None
+    """Datagrams of a tunnel, in which packets of several flows are. Left out if there are none."""
     wake_up: float
     """Falling asleep and waking up."""
 

@@ -4,11 +4,27 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from airwatt._documents import FlowResult, RunResult
+from airwatt._documents import FlowResult, RunResult, StationResult
 from airwatt.statistics import Estimate, estimate
 
 Number = Callable[[RunResult], float | None]
 """One number of a run; None where the run has none."""
+
+
+def has_one_hop(run: RunResult) -> bool:
+    """Whether the topology is the usual one, one access point or point-to-point link, without names."""
+    links = [link for link in run.links if link.kind == "point-to-point"]
+    return len(run.access_points) + len(links) == 1 and len(run.cells) + len(links) == 1
+
+
+def flow_label(run: RunResult, flow: FlowResult) -> str:
+    """What a flow is called in tables: by its direction over one hop, else by the nodes at its ends."""
+    return f"{flow.id} {flow.direction}" if has_one_hop(run) else f"{flow.id} {flow['from']} to {flow.to}"
+
+
+def station_label(run: RunResult, station: StationResult) -> str:
+    """What a station is called in tables: by its number over one hop, else by its name."""
+    return str(station.id) if has_one_hop(run) else station.name
 
 
 def energy_j(run: RunResult) -> float:

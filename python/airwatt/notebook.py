@@ -35,13 +35,14 @@ def line_of_runs(name: str, runs: Sequence[RunResult]) -> str:
 def of_run(result: RunResult, traces: Mapping[str, pa.Table]) -> str:
     """A run as HTML: its stations, its flows, and the time line where it was traced."""
     stations = [
-        [str(one.id), one.policy, quantity(one.energy_j, "J"), quantity(one.average_power_w, "W"),
-         percent(one.state_s["sleep"] / (sum(one.state_s.values()) or 1.0))] for one in result.stations
+        [aggregates.station_label(result, one), one.policy, quantity(one.energy_j, "J"),
+         quantity(one.average_power_w, "W"), percent(one.state_s["sleep"] / (sum(one.state_s.values()) or 1.0))]
+        for one in result.stations
     ]  # fmt: skip
     flows = [
-        [str(one.id), one.transport, quantity(aggregates.shown_flow_bps(one), "b/s"), quantity(one.completed_s, "s")]
-        for one in result.flows
-    ]
+        [aggregates.flow_label(result, one), one.transport, quantity(aggregates.shown_flow_bps(one), "b/s"),
+         quantity(one.completed_s, "s")] for one in result.flows
+    ]  # fmt: skip
     parts = [paragraph(f"{result.scenario}, seed {result.seed}, {quantity(result.simulated_s, 's')}")]
     parts += [html_table(["station", "policy", "energy", "power", "asleep"], stations)] if stations else []
     parts += [html_table(["flow", "transport", aggregates.goodput_head([result]), "done at"], flows)] if flows else []

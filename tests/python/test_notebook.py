@@ -35,6 +35,7 @@ def test_html_has_the_numbers_and_a_picture():
     traced = airwatt.run("fast-dsl", set=SHORT, trace=True)
     assert "data:image/png" in traced._repr_html_()
     assert "data:image/png" not in airwatt.run("fast-dsl", set=SHORT)._repr_html_()
+    assert "<td>0 a to d</td>" in airwatt.run("four-in-a-row", set=SHORT)._repr_html_()
     analysis = airwatt.analyze(ROOT / "captures" / "tcp-download.pcapng", trace=True, policies=["psm"])
     assert repr(analysis).startswith("<Analysis of 192.168.7.2 in ")
     shown = analysis._repr_html_()

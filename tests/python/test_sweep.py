@@ -658,6 +658,7 @@ def test_no_cluster_is_said_in_one_line(airwatt, tmp_path):
     answer = airwatt("sweep", *TINY, "--store", tmp_path / "store", "--dask", "tcp://127.0.0.1:1")
     assert answer.status == 2
     assert answer.is_one_line("--dask tcp://127.0.0.1:1", "scheduler")
+    assert not (tmp_path / "store").exists()
 
 
 def test_an_export_with_runs_missing_says_so(airwatt, tmp_path):

@@ -5,7 +5,7 @@
 //!    other channels for [`Cause::Scan`].
 //! 2. A frame that the radio sends, or that is addressed to it, and what answers it (RTS, CTS, ACK, in both directions):
 //!    [`Cause::Retransmission`] if it is an attempt after the first, else what it carries: a packet of a flow
-//!    ([`Cause::Flow`], [`Cause::External`]), a trigger, PS-Poll or Null frame ([`Cause::Service`]), a beacon of the own access
+//!    ([`Cause::Flow`], [`Cause::Tunnel`], [`Cause::External`]), a trigger, PS-Poll or Null frame ([`Cause::Service`]), a beacon of the own access
 //!    point ([`Cause::Beacon`]) or a group-addressed frame ([`Cause::Group`]). A segment that TCP sends again is a packet of its flow.
 //! 3. Frames of others, frames that nobody could receive, and frames of which the radio has missed the beginning:
 //!    [`Cause::Overhearing`].
@@ -52,14 +52,16 @@ pub enum Cause {
     Scan,
     /// Silence for which nothing else is a cause.
     Idle,
-    /// Packets that belong to no flow: of a host outside, and a tunnel's datagrams, in which packets of several flows are.
+    /// Datagrams of a tunnel, in which packets of several flows are.
+    Tunnel,
+    /// Packets that belong to no flow, as those of a host outside.
     External,
     /// Packets of the flow with this number.
     Flow(u32),
 }
 
 /// Number of causes other than flows.
-const FIXED: usize = 12;
+const FIXED: usize = 13;
 
 impl Cause {
     /// Every cause other than flows, in the order of the results.
@@ -75,6 +77,7 @@ impl Cause {
         Self::TimeoutTail,
         Self::Scan,
         Self::Idle,
+        Self::Tunnel,
         Self::External,
     ];
 
@@ -91,7 +94,8 @@ impl Cause {
             Self::TimeoutTail => Some(8),
             Self::Scan => Some(9),
             Self::Idle => Some(10),
-            Self::External => Some(11),
+            Self::Tunnel => Some(11),
+            Self::External => Some(12),
             Self::Flow(_) => None,
         }
     }

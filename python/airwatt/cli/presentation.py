@@ -8,8 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airwatt._core import InputError, RunError
-from airwatt._documents import FlowResult, HostResult, RunResult, StationResult
-from airwatt.aggregates import Number, cause_name, goodput_head, mean_profile, mean_voltage, over, shown_flow_bps
+from airwatt._documents import FlowResult, HostResult, RunResult
+from airwatt.aggregates import (
+    Number,
+    cause_name,
+    flow_label,
+    goodput_head,
+    has_one_hop,
+    mean_profile,
+    mean_voltage,
+    over,
+    shown_flow_bps,
+    station_label,
+)  # fmt: skip
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 
@@ -151,7 +162,7 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
     def cells(index: int, flow: FlowResult) -> list[str]:
         one_way = _number(runs, lambda run: run.flows[index].latency_s_mean, "s")
         return [
-            _label(runs[0], flow),
+            flow_label(runs[0], flow),
             flow.transport,
             _number(runs, lambda run: run.flows[index].bytes_delivered, "B"),
             _number(runs, lambda run: shown_flow_bps(run.flows[index]), "b/s"),
@@ -167,19 +178,9 @@ def _flows(runs: Sequence[RunResult]) -> "Iterator[Table]":
     yield table(heads, rows, left=2)
 
 
-def _has_one_hop(run: RunResult) -> bool:
-    """Returns whether the topology is the usual one, one access point or point-to-point link, without names."""
-    links = [link for link in run.links if link.kind == "point-to-point"]
-    return len(run.access_points) + len(links) == 1 and len(run.cells) + len(links) == 1
-
-
-def _label(run: RunResult, flow: FlowResult) -> str:
-    return f"{flow.id} {flow.direction}" if _has_one_hop(run) else f"{flow.id} {flow['from']} to {flow.to}"
-
-
 def _hops(runs: Sequence[RunResult]) -> "Iterator[str | Table]":
     """Yields what crossed the wireless hops: a line for one, a table for several cells."""
-    if _has_one_hop(runs[0]):
+    if has_one_hop(runs[0]):
         yield _link(runs) if _is_link(runs[0]) else _cell(runs)
     elif runs[0].cells:
         from airwatt.tables import table
@@ -245,7 +246,7 @@ def _overheads(runs: Sequence[RunResult]) -> "Iterator[Table]":
 
     def cells(index: int, flow: FlowResult) -> list[str]:
         return [
-            _label(runs[0], flow),
+            flow_label(runs[0], flow),
             _percent(runs, lambda run: run.flows[index].data_overhead),
             _percent(runs, lambda run: run.flows[index].time_overhead),
             *(_percent(runs, energy(index, radio)) for radio in ("always-active", "intermediate", "ideal")),
@@ -281,7 +282,7 @@ def _stations(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
         rows.append(_station(runs, index))
         states = list(station.state_s)
         spent = [over(runs, _time_in(index, state)).mean or 0.0 for state in states]
-        times.append([_name(runs[0], station), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
+        times.append([station_label(runs[0], station), *(percent(time / (sum(spent) or 1.0)) for time in spent)])
     yield table(["station", "policy", "radio", "energy", "power", "per bit", "wake-ups"], rows, left=3)
     yield table(["station", *runs[0].stations[0].state_s], times)
     yield _causes(runs, battery)
@@ -372,7 +373,7 @@ def _spent_on_flows(run: RunResult) -> float:
 def _station(runs: Sequence[RunResult], index: int) -> list[str]:
     station = runs[0].stations[index]
     return [
-        _name(runs[0], station),
+        station_label(runs[0], station),
         station.policy,
         station.radio,
         _number(runs, lambda run: run.stations[index].energy_j, "J"),
@@ -392,12 +393,15 @@ def _currents(runs: Sequence[RunResult], battery: "Battery | None") -> "Iterator
     if not charge.has_any(volts, battery):
         return
     rows = [
-        [_name(first, station), *charge.cells(charge.power_w(runs, index), volts[index], battery, station.profile)]
+        [
+            station_label(first, station),
+            *charge.cells(charge.power_w(runs, index), volts[index], battery, station.profile),
+        ]
         for index, station in enumerate(first.stations)
     ]
     yield table(["station", *charge.heads(battery, first.stations[0].profile)], rows)
     profiles = [
-        (_name(first, station), mean_profile([run.stations[index].profile for run in runs]))
+        (station_label(first, station), mean_profile([run.stations[index].profile for run in runs]))
         for index, station in enumerate(first.stations)
     ]
     yield from charge.host_modes("station", profiles, volts, battery)
@@ -417,10 +421,6 @@ def _battery(runs: Sequence[RunResult], battery: "Battery") -> dict[str, object]
     ]
     capacity_j = battery.capacity_j(charge.voltage(first)) if first.stations else battery.energy_j
     return {"text": battery.text, "capacity_j": capacity_j, "stations": stations}
-
-
-def _name(run: RunResult, station: StationResult) -> str:
-    return str(station.id) if _has_one_hop(run) else station.name
 
 
 def _time_in(index: int, state: str) -> Number:

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ from airwatt.sweeps import grid
 from airwatt.sweeps import plan as plans
 from airwatt.sweeps import sweep as sweeps
 from airwatt.sweeps.frames import FORMATS, Status, Store
-from airwatt.sweeps.runner import Shard
+from airwatt.sweeps.runner import Shard, Work
 from airwatt.sweeps.store import Files
 
 if TYPE_CHECKING:
@@ -158,10 +158,13 @@ def command(
     if dry_run:
         _forecast(planned, folder, limit, json)
         return
+    # A cluster that does not answer leaves no store.
+    with _quiet(dask):
+        work = sweeps.worker(dask, limit, with_files=sweeps.has_files(planned))
     with writing("--store", folder):
         files = Files.create(folder)
         files.add(planned)
-    _run(files, [planned], part, dask, limit, json, with_files=sweeps.has_files(planned))
+    _run(files, [planned], part, [work], dask, json)
 
 
 def _forecast(planned: plans.Plan, folder: Path, limit: str | None, json: bool) -> None:
@@ -221,7 +224,8 @@ def _on_store(
             _repair(files)
         part = Shard() if shard is None else Shard.parse(shard)
         planned = [_renewed(files, plan) for plan in planned]
-        _run(files, planned, part, dask, limit, json, again=verb == "retry")
+        works = (sweeps.worker(dask, limit) for _ in planned)
+        _run(files, planned, part, works, dask, json, again=verb == "retry")
 
 
 def _repair(files: Files) -> None:
@@ -260,19 +264,16 @@ def _run(
     files: Files,
     planned: Sequence[plans.Plan],
     part: Shard,
+    works: Iterable[Work],
     dask: str | None,
-    limit: str | None,
     json: bool,
     *,
     again: bool = False,
-    with_files: bool = False,
 ) -> None:
     interrupted = False
     with _quiet(dask), writing("--store", files.folder), bar(planned[0].scenario) as on_progress:
-        for plan in planned:
-            interrupted = sweeps.run(
-                files, plan, sweeps.worker(dask, limit, with_files=with_files), part, on_progress, again=again
-            )
+        for plan, work in zip(planned, works, strict=True):
+            interrupted = sweeps.run(files, plan, work, part, on_progress, again=again)
             if interrupted:
                 break
     store = Store(files.folder)

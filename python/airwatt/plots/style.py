@@ -58,6 +58,7 @@ STATES = {
 
 CAUSES = {
     "packets of flows": "#332288",
+    "tunnel": "#AA4499",
     "external": "#7F5FA8",
     "retransmission": "#661100",
     "contention": YELLOW,

@@ -81,8 +81,8 @@ struct PeerRow {
     dropped: u64,
     superseded: u64,
     refused_sources: u64,
-    /// Wake-ups of the radio that bursts have saved (an estimate, at a client), and their energy by the profile `radio`: the least and
-    /// the most over radios that stay awake after a packet for `saved_tail_s`.
+    /// Wake-ups of the radio that bursts have saved (an estimate, at a client that has reached its peer), and their energy by the
+    /// profile `radio`: the least and the most over radios that stay awake after a packet for `saved_tail_s`.
     saved_wakeups: Option<[i64; 2]>,
     saved_j: Option<[f64; 2]>,
     saved_tail_s: Option<[f64; 2]>,
@@ -155,7 +155,9 @@ impl PeerRow {
         let config = &config.peer[index];
         let (peer, session) = (&machine.peers[index], machine.carrier.session(index).unwrap_or_default());
         let (tunnel, counts) = (&peer.tunnel, peer.tunnel.counts());
-        let saved_wakeups = is_client.then(|| peer.saved_wakeups());
+        // Packets that nobody has taken saved nothing.
+        let reaches = peer.datagrams_received > 0 || session.counts.handshakes > 0;
+        let saved_wakeups = (is_client && reaches).then(|| peer.saved_wakeups());
         let age = session.handshake_at.map(|at| now.saturating_since(at).as_secs_f64());
         Self {
             name: config.name.clone(),

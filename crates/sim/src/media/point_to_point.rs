@@ -17,7 +17,7 @@ use super::errors::{ErrorConfig, ErrorProcess};
 use super::link_queue::LinkDiscipline;
 use super::pipe::{Pipe, PipeConfig, PipeOutput, PipeTimer};
 use crate::direction::Direction;
-use crate::packet::{FlowLabel, NO_FLOW, Packet};
+use crate::packet::{FlowLabel, Packet, cause_of};
 use crate::pending::Pending;
 
 /// A full-duplex wireless link between the base station and one station.
@@ -249,10 +249,7 @@ impl RadioTime {
             let begins = |period: Option<Period>| period.map_or(now, |(from, ..)| from.min(now));
             let (send, receive) = (begins(sent), begins(received));
             let end = |period: Option<Period>| period.map_or(now, |(_, to, _)| to.min(now));
-            let cause = |period: Option<Period>| match period {
-                Some((_, _, flow)) if flow != NO_FLOW => Cause::Flow(flow),
-                _ => Cause::External,
-            };
+            let cause = |period: Option<Period>| period.map_or(Cause::External, |(_, _, flow)| cause_of(flow));
             let at = self.fed;
             if send <= at {
                 self.fed = end(sent);

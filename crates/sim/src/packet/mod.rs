@@ -8,6 +8,7 @@ mod store;
 mod ticket;
 
 use airwatt_base::{Instant, Seq};
+use airwatt_energy::Cause;
 use airwatt_proto::any_end::AnyPacket;
 use airwatt_proto::e2tcp;
 use airwatt_proto::quic::QuicContent;
@@ -27,6 +28,18 @@ pub type FlowLabel = u32;
 /// The label of a packet that belongs to no measured flow.
 pub const NO_FLOW: FlowLabel = FlowLabel::MAX;
 
+/// The label of a tunnel's datagram, in which packets of several flows are.
+pub const TUNNELLED: FlowLabel = FlowLabel::MAX - 1;
+
+/// What the energy of a packet with a label is charged to.
+pub(crate) const fn cause_of(flow: FlowLabel) -> Cause {
+    match flow {
+        NO_FLOW => Cause::External,
+        TUNNELLED => Cause::Tunnel,
+        flow => Cause::Flow(flow),
+    }
+}
+
 /// One IP packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
@@ -38,7 +51,7 @@ pub struct Packet {
     pub sport: u16,
     /// The receiver's port; 0 for a packet without ports.
     pub dport: u16,
-    /// The flow that the packet belongs to, or [`NO_FLOW`].
+    /// The flow that the packet belongs to, [`TUNNELLED`] or [`NO_FLOW`].
     pub flow: FlowLabel,
     /// Length of the IP packet in bytes, including headers.
     pub bytes: u32,

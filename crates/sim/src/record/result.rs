@@ -441,7 +441,10 @@ pub struct EnergyByCause {
     pub scan: Option<f64>,
     /// Silence for which nothing else is a cause.
     pub idle: f64,
-    /// Packets that belong to no flow: of a host outside, and a tunnel's datagrams, in which packets of several flows are.
+    /// Datagrams of a tunnel, in which packets of several flows are. Left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<f64>,
+    /// Packets that belong to no flow, as those of a host outside.
     pub external: f64,
     /// Packets of flows, by number.
     #[schemars(with = "BTreeMap<String, f64>")]
@@ -454,6 +457,7 @@ impl EnergyByCause {
         let mut sums = Self::default();
         for (cause, energy) in energies {
             let energy_j = energy.as_joules();
+            let some_energy = Some(energy_j).filter(|energy_j| *energy_j > 0.0);
             match cause {
                 Cause::Doze => sums.doze = energy_j,
                 Cause::WakeUp => sums.wake_up = energy_j,
@@ -464,7 +468,8 @@ impl EnergyByCause {
                 Cause::Overhearing => sums.overhearing = energy_j,
                 Cause::Retransmission => sums.retransmission = energy_j,
                 Cause::TimeoutTail => sums.timeout_tail = energy_j,
-                Cause::Scan => sums.scan = Some(energy_j).filter(|energy_j| *energy_j > 0.0),
+                Cause::Scan => sums.scan = some_energy,
+                Cause::Tunnel => sums.tunnel = some_energy,
                 Cause::Idle => sums.idle = energy_j,
                 Cause::External => sums.external = energy_j,
                 Cause::Flow(flow) => drop(sums.flow.insert(flow, energy_j)),

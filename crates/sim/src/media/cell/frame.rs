@@ -8,7 +8,7 @@ use airwatt_energy::Cause;
 use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId, WakeFrame};
 
 use super::access::contention::ContenderId;
-use crate::packet::{FlowLabel, NO_FLOW, Packet};
+use crate::packet::{FlowLabel, NO_FLOW, Packet, cause_of};
 use crate::route::{MediumId, Member};
 
 /// ACK: frame control, duration, receiver, FCS (802.11-2020 9.3.1.4).
@@ -139,11 +139,7 @@ pub struct Mpdu {
 impl Mpdu {
     /// What the energy of this frame is charged to, if it is one of several frames of data.
     pub(super) const fn cause(&self) -> Cause {
-        match self.body.flow() {
-            _ if self.retries > 0 => Cause::Retransmission,
-            NO_FLOW => Cause::External,
-            flow => Cause::Flow(flow),
-        }
+        if self.retries > 0 { Cause::Retransmission } else { cause_of(self.body.flow()) }
     }
 
     /// Whether it is data that has its number.
@@ -279,8 +275,7 @@ impl Ppdu {
     pub(super) const fn cause(&self) -> Cause {
         match self.kind {
             _ if self.retry => Cause::Retransmission,
-            CellFrameKind::Data if self.flow == NO_FLOW => Cause::External,
-            CellFrameKind::Data => Cause::Flow(self.flow),
+            CellFrameKind::Data => cause_of(self.flow),
             CellFrameKind::Beacon => Cause::Beacon,
             CellFrameKind::Group => Cause::Group,
             CellFrameKind::BlockAckRequest => Cause::Retransmission,

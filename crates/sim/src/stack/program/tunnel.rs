@@ -13,7 +13,7 @@ use airwatt_proto::tunnel::{
 
 use super::{NodeProgram, Output, Report};
 use crate::packet::Store;
-use crate::packet::{Endpoints, NO_FLOW, Packet, Payload};
+use crate::packet::{Endpoints, Packet, Payload, TUNNELLED};
 use crate::route::{Address, Route};
 
 /// The UDP port of tunnels, at either end.
@@ -64,7 +64,7 @@ impl TunnelEnds {
             dst: self.peer,
             sport: port,
             dport: port,
-            flow: NO_FLOW,
+            flow: TUNNELLED,
             bytes,
             sent: now,
             dscp: 0,
