@@ -421,7 +421,8 @@ impl Subject<'_> {
         let untraced: Vec<String> = what_if.untraced().iter().filter(is_wanted).cloned().collect();
         document.capture.notes.extend(untraced_note(&untraced, &question.limits, capture));
         document.group = group::report(capture, seen, station, radio, (what_if.standard(), beacon_rate));
-        let observed = captured_radio::as_captured(capture, seen, station, radio);
+        let wanted = what_if.beacons_wanted()?;
+        let observed = captured_radio::as_captured(capture, seen, station, radio, wanted);
         let sent = captured_radio::radio_of_frames(capture, station, radio);
         let on_air = seen.policy_of(station);
         let of_others = observed

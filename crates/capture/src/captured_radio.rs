@@ -1,8 +1,8 @@
 //! What the radio of a station did, as far as its captured frames show it.
 //!
-//! In power save the radio sleeps but for its own exchanges and for DTIM beacons, for which it wakes up as its profile says. After a
+//! In power save the radio sleeps but for its own exchanges and for beacons, for which it wakes up as its profile says: DTIM beacons, or
+//! those of a listen interval that the caller names, since no frame shows for which beacons a station wakes up. After a
 //! request it stays awake until it is answered, and after a DTIM beacon that announces group-addressed frames until the last of them.
-//! Left out: beacons that a station wakes up for between DTIM beacons, which no frame shows.
 
 use airwatt_base::{Instant, Power, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
@@ -26,18 +26,28 @@ const LEAST_HEARD: Span = Span::from_millis(5);
 /// Bytes of a beacon with its TIM, as in a run.
 const BYTES_TO_TIM: u32 = 65;
 
+/// For which beacons a sleeping radio wakes up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BeaconsWanted {
+    /// DTIM beacons.
+    Dtims,
+    /// One in so many, and DTIM beacons beside it if `dtims`.
+    Each { beacons: u32, dtims: bool },
+}
+
 /// The states that the radio of a station had as far as its frames show them. `None` for a station whose mode is never known.
 pub(crate) fn as_captured(
     capture: &Capture,
     seen: &Observations,
     station: &Station,
     radio: &Radio,
+    wanted: BeaconsWanted,
 ) -> Option<Vec<RadioPeriod>> {
     let Station::Mac(mac) = station else { return None };
     let spans = seen.modes.get(mac).filter(|spans| !spans.is_empty())?;
     let record = seen.stations.iter().find(|record| record.mac == *mac)?;
     let hears_acks = capture.frames.iter().any(|frame| frame.control.kind == FrameKind::Ack);
-    let mut line = ObservedLine::new(radio, record, spans);
+    let mut line = ObservedLine::new(radio, record, spans, wanted);
     for (index, packet) in capture.packets.iter().enumerate() {
         let Some(frame) = capture.frame(packet) else { continue };
         line.stay = seen.stays_of(*mac).at(packet.number);
@@ -162,6 +172,7 @@ struct ObservedLine<'a> {
     radio: &'a Radio,
     record: &'a StationRecord,
     spans: &'a [ModeSpan],
+    wanted: BeaconsWanted,
     /// With which access point the station is.
     stay: Option<&'a Stay>,
     /// What the station did during the frame before, which an acknowledgement, without a transmitter, answers.
@@ -177,10 +188,28 @@ struct ObservedLine<'a> {
 }
 
 impl<'a> ObservedLine<'a> {
-    fn new(radio: &'a Radio, record: &'a StationRecord, spans: &'a [ModeSpan]) -> Self {
+    fn new(
+        radio: &'a Radio,
+        record: &'a StationRecord,
+        spans: &'a [ModeSpan],
+        wanted: BeaconsWanted,
+    ) -> Self {
         let (until, answer_by, groups_by) = (Instant::ZERO, Instant::ZERO, Instant::ZERO);
         let (periods, stay, before, beacon, in_service) = (Vec::new(), None, None, None, false);
-        Self { periods, until, radio, record, spans, stay, before, beacon, answer_by, in_service, groups_by }
+        Self {
+            periods,
+            until,
+            radio,
+            record,
+            spans,
+            wanted,
+            stay,
+            before,
+            beacon,
+            answer_by,
+            in_service,
+            groups_by,
+        }
     }
 
     fn bssid(&self) -> Option<MacAddress> {
@@ -249,7 +278,21 @@ impl<'a> ObservedLine<'a> {
         }
     }
 
-    /// A beacon. A sleeping radio wakes up for the DTIM beacons of its access point, and receives them up to the TIM unless they name it.
+    /// Whether a sleeping radio wakes up for a beacon at some time.
+    fn wakes_for(&self, at: Instant, beacon: &Beacon) -> bool {
+        let is_dtim = beacon.dtim.is_none_or(|(count, _)| count == 0);
+        match self.wanted {
+            BeaconsWanted::Dtims => is_dtim,
+            BeaconsWanted::Each { beacons, dtims } => {
+                // A beacon may be late, and its access point's clock another one.
+                let least = beacon.interval * u64::from(beacons) - beacon.interval / 2;
+                dtims && is_dtim || self.beacon.is_none_or(|last| at.saturating_since(last) >= least)
+            }
+        }
+    }
+
+    /// A beacon. A sleeping radio wakes up for those of its access point that it wants, and receives them up to the TIM unless they name
+    /// it.
     fn beacon(&mut self, at: Instant, frame: &AirFrame, beacon: &Beacon) {
         self.before = None;
         if Some(beacon.bssid) != self.bssid() {
@@ -262,7 +305,7 @@ impl<'a> ObservedLine<'a> {
             self.fill(at, false);
             self.push(at, at + on_air, RadioState::Receive);
             self.before = Some(RadioState::Receive);
-        } else if is_dtim {
+        } else if self.wakes_for(at, beacon) {
             let aid = self.stay.and_then(|stay| stay.aid);
             let is_named =
                 beacon.group || aid.map_or(!beacon.aids.is_empty(), |aid| beacon.aids.contains(&aid));

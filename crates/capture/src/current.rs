@@ -422,8 +422,11 @@ fn sleep_limit(trace: &Trace, doze_a: f64, on_a: f64) -> Option<f64> {
     };
     // Nothing but noise is below the current asleep, a sixth of it by more than a standard deviation.
     let (base_a, deviation_a) = (f64::from(*base), f64::from(*base - *low));
-    let limit_a = if base_a > doze_a { doze_a } else { doze_a.max(base_a + NOISE * deviation_a) };
-    (limit_a < on_a || base_a > doze_a).then_some(limit_a)
+    let noise_a = base_a + NOISE * deviation_a;
+    if base_a > doze_a {
+        return Some(doze_a);
+    }
+    (noise_a < on_a).then(|| doze_a.max(noise_a))
 }
 
 /// Whether a current varies, over means of 10 ms.

@@ -21,13 +21,14 @@ use airwatt_sim::replay::idle::WINDOW;
 use airwatt_sim::replay::{
     Arrival, Delay, Destination, RadioPeriod, ReplayCell, ReplayOptions, Replayed, replay,
 };
-use airwatt_sim::scenario::Checked;
+use airwatt_sim::scenario::{Checked, ListenInterval};
 use tracing::debug;
 
 use self::assumptions::{BEACON_RATE, BEACONS, Bands, DATA_RATE};
 use self::cell::{Assumed, ReplaySettings};
 use self::choice::ACTIVE;
 use self::total::Total;
+use crate::captured_radio::BeaconsWanted;
 use crate::clock;
 use crate::error::AnalyzeError;
 use crate::phy::{FAST_BEACONS, Phy};
@@ -190,6 +191,19 @@ impl<'a> WhatIf<'a> {
             data_rate_bps: rate_bps(ReplayCell::new(&scenario).map_err(AnalyzeError::Option)?.data().rate()),
             listen_interval: scenario.station[0].listening().beacons(scenario.ap.dtim_period),
             dtim_period: scenario.ap.dtim_period,
+        })
+    }
+
+    /// For which beacons the station is taken to wake up: those of a listen interval that the caller sets.
+    pub(crate) fn beacons_wanted(&self) -> Result<BeaconsWanted, AnalyzeError> {
+        if !self.cell.is_set("station.listen_interval") {
+            return Ok(BeaconsWanted::Dtims);
+        }
+        let scenario = self.scenario(&Choice::active(), self.cell.assumed())?;
+        let station = &scenario.station[0];
+        Ok(match station.listening() {
+            ListenInterval::Dtim => BeaconsWanted::Dtims,
+            ListenInterval::Beacons(beacons) => BeaconsWanted::Each { beacons, dtims: station.receive_dtims },
         })
     }
 

@@ -573,6 +573,21 @@ fn what_does_not_belong_together_has_no_states() {
     assert!(error(&other, &radio(), None).contains("expected a mean current above zero"));
 }
 
+/// A host that takes 20.6 mA in sleep, as the prediction has it, is as predicted: what it takes is no noise.
+#[test]
+fn a_host_that_stays_awake_is_as_predicted_in_its_mode() {
+    let radio = Radio::find("esp32-c3:modem-sleep").unwrap();
+    let (currents, _) = currents(&radio, Load::default()).unwrap();
+    let periods = beacons();
+    for (hertz, noise_a) in [(1_000, 0.0), (10_000, 0.1e-3)] {
+        let mut trace = metered(&periods, hertz, 0.0, |state| currents[state as usize]);
+        add_noise(&mut trace, noise_a);
+        let report = compared_with(&trace, &periods, &radio, None).unwrap();
+        assert_eq!(report.verdict.kind, CurrentVerdictKind::AsPredicted, "{}", report.verdict.text);
+        assert!(report.asleep_share.unwrap() > 0.95, "{:?}", report.asleep_share);
+    }
+}
+
 /// Fewer than ten beacon intervals, and samples longer than the doze between two beacons, get no firm verdict.
 #[test]
 fn too_little_is_no_verdict() {

@@ -4,14 +4,25 @@ use airwatt_dot11::{AmpduStatus, Channel, Guard, TxVector, Width};
 use airwatt_energy::{Radio, RadioState};
 
 use super::*;
-use crate::captured_radio::as_captured;
+use crate::captured_radio::{BeaconsWanted, as_captured};
 use crate::phy::Phy;
 
 /// Time in a state from one millisecond to another.
 fn spent(capture: &Capture, state: RadioState, from_ms: u64, until_ms: u64) -> Span {
+    spent_by(capture, BeaconsWanted::Dtims, state, from_ms, until_ms)
+}
+
+/// The same of a station that wakes up for some beacons.
+fn spent_by(
+    capture: &Capture,
+    wanted: BeaconsWanted,
+    state: RadioState,
+    from_ms: u64,
+    until_ms: u64,
+) -> Span {
     let radio = Radio::find("broadcom-4311").unwrap();
     let periods =
-        as_captured(capture, &power_save::observe(capture), &Station::Mac(STATION), &radio).unwrap();
+        as_captured(capture, &power_save::observe(capture), &Station::Mac(STATION), &radio, wanted).unwrap();
     let at = |ms| Instant::ZERO + Span::from_millis(ms);
     let inside = periods.iter().filter(|period| period.state == state).map(|period| {
         let end = (period.start + period.duration).min(at(until_ms));
@@ -48,6 +59,23 @@ fn a_station_that_asked_waits_awake() {
     let ignored = asked(&[]);
     assert!(spent(&ignored, LISTEN, 102, 306) > Span::from_millis(203));
     assert!(spent(&ignored, SLEEP, 307, 590) > Span::from_millis(280));
+}
+
+/// A listen interval that the caller sets is that of the radio as captured, too: it wakes up for every third beacon instead of each.
+#[test]
+fn a_station_wakes_up_by_the_listen_interval_that_is_set() {
+    let beacons = (0..12).map(|place| (100 + 102 * place, dtim(false)));
+    let frames: Vec<_> = [(0, null(false)), (10, null(true))].into_iter().chain(beacons).collect();
+    let capture = ladder(&[&frames[..], &[(1_400, null(true))]].concat());
+    let received = |wanted| spent_by(&capture, wanted, RadioState::Receive, 50, 1_390);
+    let each = received(BeaconsWanted::Dtims);
+    for (beacons, dtims, of_twelve) in [(1, false, 12), (3, false, 4), (10, false, 2), (3, true, 12)] {
+        assert_eq!(
+            received(BeaconsWanted::Each { beacons, dtims }),
+            each * of_twelve / 12,
+            "{beacons}, {dtims}"
+        );
+    }
 }
 
 #[test]

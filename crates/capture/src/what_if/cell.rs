@@ -85,7 +85,7 @@ impl<'a> ReplaySettings<'a> {
     }
 
     /// Whether the caller sets a key, with the number of the station or without.
-    fn is_set(&self, key: &str) -> bool {
+    pub(super) fn is_set(&self, key: &str) -> bool {
         self.choice.settings.iter().any(|(set, _)| without_numbers(set) == key)
     }
 

@@ -249,7 +249,8 @@ impl RadioTime {
             let begins = |period: Option<Period>| period.map_or(now, |(from, ..)| from.min(now));
             let (send, receive) = (begins(sent), begins(received));
             let end = |period: Option<Period>| period.map_or(now, |(_, to, _)| to.min(now));
-            let cause = |period: Option<Period>| period.map_or(Cause::External, |(_, _, flow)| cause_of(flow));
+            let cause =
+                |period: Option<Period>| period.map_or(Cause::External, |(_, _, flow)| cause_of(flow));
             let at = self.fed;
             if send <= at {
                 self.fed = end(sent);

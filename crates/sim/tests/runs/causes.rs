@@ -11,7 +11,13 @@ fn total(causes: &EnergyByCause) -> f64 {
     let EnergyByCause { doze, wake_up, beacon, group, service, contention, overhearing, .. } = causes;
     let EnergyByCause { retransmission, timeout_tail, idle, external, flow, scan, tunnel, .. } = causes;
     let fixed = [doze, wake_up, beacon, group, service, contention, overhearing, retransmission];
-    fixed.into_iter().chain([timeout_tail, idle, external]).chain(scan).chain(tunnel).chain(flow.values()).sum()
+    fixed
+        .into_iter()
+        .chain([timeout_tail, idle, external])
+        .chain(scan)
+        .chain(tunnel)
+        .chain(flow.values())
+        .sum()
 }
 
 fn run(name: &str, set: &[(&str, &str)]) -> RunResult {
