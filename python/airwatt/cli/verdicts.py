@@ -1,9 +1,10 @@
 """Findings for machines: counts for `--fail-if`, JUnit and SARIF files, and the comparison with an earlier analysis."""
 
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from airwatt._core import InputError, RunError, __version__, finding_kinds
@@ -23,6 +24,7 @@ KEEP_ALIVE = "keep-alive"
 """The one kind of finding that no rule forbids."""
 COUNTED = ("violated", "cost")
 """The verdicts of the occurrences that `count` of a finding counts: violations of a rule, and keep-alives."""
+_MOST_LINES = 8
 _COSTS = ("cost_j", "delay_s", "awake_s")
 Counts = Mapping[str, Mapping[str, float | None]]
 _SEVERITIES = dict(finding_kinds())
@@ -113,6 +115,10 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
         undecidable = _number(found[kind], "undecidable")
         if not _is_decided(found[kind]):
             raise RunError(f"{option}: {kind} was not evaluated: {_lacks(kind, undecidable, documents)}")
+        lacking = _lacking(documents, [kind])
+        _tell(option, lacking)
+        if lacking and strict:
+            raise RunError(f"{option}: {kind} was not evaluated for all stations: --strict expects that")
         if undecidable:
             text = f"{option}: {kind}: {undecidable} undecidable beside {_number(found[kind], 'kept')} kept"
             if strict:
@@ -129,20 +135,31 @@ def check_any(option: str, found: Counts, documents: Sequence[Document], *, stri
     # No case of JUnit is about keep-alives.
     if nothing is not None and (option == "--junit" or not found.get(KEEP_ALIVE, {}).get("count")):
         raise RunError(f"{option}: {nothing}")
-    lacking: dict[str, list[str]] = {}
-    for check in _each_once(documents, "checks", "bssid"):
-        kind = check["kind"]
-        if check["lacks"] and kind in found and not _is_decided(found[kind]) and not found[kind]["undecidable"]:
-            kinds = lacking.setdefault(str(check["lacks"]), [])
-            kinds += [] if kind in kinds else [kind]
-    for lacks, kinds in lacking.items():
-        say(f"{option}: not evaluated, since {lacks}: {', '.join(kinds)}")
+    _tell(option, _lacking(documents, found))
     open_ = [f"{kind} {_number(of_kind, 'undecidable')}" for kind, of_kind in found.items() if of_kind["undecidable"]]
     if open_:
         text = f"{option}: undecidable: {', '.join(open_)}"
         if strict:
             raise RunError(f"{text}: --strict expects none")
         say(f"{text}; --strict makes that a failure")
+
+
+def _lacking(documents: Sequence[Document], kinds: Container[str]) -> dict[str, list[str]]:
+    """What the captures lack of stations about which nothing is decided, with the kinds that need it."""
+    lacking: dict[str, list[str]] = {}
+    for check in _each_once(documents, "checks", "bssid"):
+        if check["lacks"] and check["kind"] in kinds and not check["undecidable"]:
+            of_these = lacking.setdefault(str(check["lacks"]), [])
+            of_these += [] if check["kind"] in of_these else [check["kind"]]
+    return lacking
+
+
+def _tell(option: str, lacking: Mapping[str, Sequence[str]]) -> None:
+    """Says what was not evaluated, of many stations for the first ones."""
+    for lacks, kinds in itertools.islice(lacking.items(), _MOST_LINES):
+        say(f"{option}: not evaluated, since {lacks}: {', '.join(kinds)}")
+    if len(lacking) > _MOST_LINES:
+        say(f"{option}: and so on, {len(lacking)} in all; checks of the JSON document has them")
 
 
 def gaps(documents: Sequence[Document], *, named: bool) -> list[str]:
@@ -243,6 +260,8 @@ def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = Fal
             text = f"{undecidable} undecidable beside {_number(of_kind, 'kept')} kept"
             ElementTree.SubElement(case, "system-out").text = text
         cases.append(case)
+        if of_kind["kept"] or of_kind["count"]:
+            cases.extend(_skipped(file, kind, documents))
     undecrypted, nothing = decryption.failure(documents), _nothing_decided(found)
     if undecrypted is not None:
         cases.append(_error(file, "decryption", undecrypted))
@@ -251,6 +270,15 @@ def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = Fal
         cases.append(_error(file, "evaluation", nothing))
     cases.extend(_error(file, "capture", gap) for gap in gaps)
     _write_suite(path, cases)
+
+
+def _skipped(file: str, kind: str, documents: Sequence[Document]) -> Iterator[ElementTree.Element]:
+    """Yields a skipped case for each station of several about which a rule is not evaluated."""
+    for document in documents if len(documents) > 1 else ():
+        for lacks in _lacking([document], [kind]):
+            case = ElementTree.Element("testcase", classname=file, name=f"{kind} {printable(str(document['station']))}")
+            ElementTree.SubElement(case, "skipped", message=printable(f"not evaluated: {lacks}"))
+            yield case
 
 
 def write_junit_error(path: Path, capture: str, why: str) -> None:
@@ -336,8 +364,26 @@ def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
     return texts
 
 
-def baseline(path: Path) -> Counts:
-    """Reads the counts of an earlier analysis. Raises `InputError` unless the file is from `analyze --json`."""
+class Baseline(NamedTuple):
+    """What an earlier analysis has found."""
+
+    found: Counts
+    decided: set[tuple[str, str]]
+    """The stations and the kinds about which it decided something."""
+
+
+def _decided(documents: Sequence[Document]) -> set[tuple[str, str]]:
+    """The stations and the kinds about which something is decided."""
+    return {
+        (str(document["station"]), check["kind"])
+        for document in documents
+        for check in document["checks"]
+        if check["violated"] or check["kept"]
+    }
+
+
+def baseline(path: Path) -> Baseline:
+    """Reads an earlier analysis. Raises `InputError` unless the file is from `analyze --json`."""
     try:
         document = document_of(path)
     except OSError as error:
@@ -348,19 +394,20 @@ def baseline(path: Path) -> Counts:
     if not documents or not all(isinstance(one, dict) and "checks" in one and "findings" in one for one in documents):
         raise InputError(f"--compare {path}: expected a document of analyze --json, got another one")
     try:
-        return counts(documents)
+        return Baseline(counts(documents), _decided(documents))
     except (TypeError, KeyError, ValueError, AttributeError):
         raise InputError(f"--compare {path}: expected a document of analyze --json, got a damaged one") from None
 
 
-def compare(path: Path, before: Counts, documents: Sequence[Document]) -> None:
+def compare(path: Path, before: Baseline, documents: Sequence[Document]) -> None:
     """Says what changed since an earlier analysis.
 
-    Raises `RunError` if a rule is violated more often than it was, or if one that was decided then is not decided now.
+    Raises `RunError` if a rule is violated more often than it was, or if one that was decided then is not decided now,
+    at all or about a station.
     """
     worse, lost = [], []
     for kind, now in counts(documents).items():
-        was = before.get(kind, {})
+        was = before.found.get(kind, {})
         violated, before_ = _number(now, "count"), _number(was, "count")
         if violated != before_:
             say(f"--compare {path}: {kind}: violated {violated} times, {before_} before")
@@ -370,7 +417,13 @@ def compare(path: Path, before: Counts, documents: Sequence[Document]) -> None:
             why = _lacks(kind, _number(now, "undecidable"), documents)
             say(f"--compare {path}: {kind}: not evaluated: {why}")
             lost.append(kind)
+    # Another night has other occasions; what the capture lacks is another matter.
+    for document in documents:
+        kinds = [kind for station, kind in before.decided if station == document["station"] and kind not in lost]
+        lacking = _lacking([document], sorted(kinds))
+        _tell(f"--compare {path}", lacking)
+        lost.extend(itertools.chain.from_iterable(lacking.values()))
     if worse:
         raise RunError(f"--compare {path}: {', '.join(worse)}: violated more often than before")
     if lost:
-        raise RunError(f"--compare {path}: {', '.join(lost)}: evaluated before, and not now")
+        raise RunError(f"--compare {path}: {', '.join(dict.fromkeys(lost))}: evaluated before, and not now")

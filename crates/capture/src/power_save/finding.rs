@@ -12,7 +12,9 @@ use super::pauses::Pauses;
 use super::{ENOUGH_BEACONS, Mark};
 
 /// Occurrences of a finding that are kept with a description; of all others time and packet are.
-const EXAMPLES: u64 = 5;
+const EXAMPLES: usize = 5;
+/// A mark of an earlier segment of the capture.
+const EARLIER: Mark = (Instant::ZERO, 0);
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -400,6 +402,8 @@ pub struct Finding {
     counts: [u64; 3],
     /// The occurrences of the segments that have ended, which are in order.
     in_order: usize,
+    /// The first occurrences by verdict, which have a description: some judgements wait for later frames, so that others come before them.
+    first: [Vec<Mark>; 3],
 }
 
 impl Finding {
@@ -461,6 +465,38 @@ impl Finding {
         }
         self.counts[Verdict::Violated as usize] +=
             std::mem::take(&mut self.counts[Verdict::Undecidable as usize]);
+        for mark in std::mem::take(&mut self.first[Verdict::Undecidable as usize]) {
+            self.is_one_of_the_first(Verdict::Violated, mark);
+        }
+    }
+
+    /// Whether an occurrence is one of the first of its verdict so far.
+    fn is_one_of_the_first(&mut self, verdict: Verdict, mark: Mark) -> bool {
+        let first = &mut self.first[verdict as usize];
+        let place = first.partition_point(|one| *one <= mark);
+        if place < EXAMPLES {
+            first.insert(place, mark);
+            first.truncate(EXAMPLES);
+        }
+        place < EXAMPLES
+    }
+
+    /// Puts the occurrences of a segment in order of time, and leaves out the descriptions of those that turned out not to be the first.
+    fn end_segment(&mut self) {
+        let mut of_segment = self.occurrences.split_off(self.in_order);
+        of_segment.sort_by_key(|one| (one.at, one.packet));
+        let before = |marks: &Vec<Mark>| marks.iter().filter(|mark| **mark == EARLIER).count();
+        let mut left = self.first.each_ref().map(|marks| EXAMPLES - before(marks));
+        of_segment.retain_mut(|one| {
+            let left = &mut left[one.verdict as usize];
+            one.detail.take_if(|_| *left == 0);
+            *left -= usize::from(one.detail.is_some());
+            one.detail.is_some() || one.verdict != Verdict::Kept
+        });
+        self.occurrences.append(&mut of_segment);
+        self.in_order = self.occurrences.len();
+        // The times of two segments are not comparable.
+        self.first.iter_mut().flatten().for_each(|mark| *mark = EARLIER);
     }
 
     /// Says for how long the frame of the last occurrence was buffered.
@@ -522,13 +558,9 @@ impl Findings {
         self.by_kind.get_mut(&(kind, station))
     }
 
-    /// A segment of the capture has ended: its occurrences are put in order of time, since some judgements wait for later frames. The times of
-    /// two segments are not comparable.
+    /// A segment of the capture has ended.
     pub(super) fn end_segment(&mut self) {
-        for finding in self.by_kind.values_mut() {
-            finding.occurrences[finding.in_order..].sort_by_key(|one| (one.at, one.packet));
-            finding.in_order = finding.occurrences.len();
-        }
+        self.by_kind.values_mut().for_each(Finding::end_segment);
         for agreements in self.agreements.values_mut() {
             agreements.end_segment();
         }
@@ -574,10 +606,10 @@ pub(super) fn find<'f>(
         occurrences: Vec::new(),
         counts: [0; 3],
         in_order: 0,
+        first: Default::default(),
     });
-    let count = &mut finding.counts[verdict as usize];
-    *count += 1;
-    let is_example = *count <= EXAMPLES;
+    finding.counts[verdict as usize] += 1;
+    let is_example = finding.is_one_of_the_first(verdict, (at, packet));
     if is_example || verdict != Verdict::Kept {
         let detail = is_example.then(|| match excuse {
             Some(why) => format!("{}; {why}", detail()),

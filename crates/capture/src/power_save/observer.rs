@@ -316,7 +316,7 @@ impl Observer {
                     self.stations[&station].uplink.unbroken_since(),
                 );
             } else if packet.repeated {
-                state.promises_again((packet, frame), at_once);
+                state.promises_again((packet, frame), [acknowledged, at_once]);
                 state.repeated_to_station((packet, frame), acknowledged);
             } else {
                 let cell = state.record.bssid.and_then(|bssid| self.cells.get(&bssid));

@@ -119,6 +119,11 @@ impl<'a> Delivery<'a> {
         (self.packet.at, self.packet.number)
     }
 
+    /// Whether an acknowledgement of it was captured, and at once.
+    const fn answers(&self) -> [Option<bool>; 2] {
+        [self.acknowledged, self.at_once]
+    }
+
     /// Whether a transmission of the frame was missed that came before it, as its Retry bit says: when the access point first sent it is not
     /// known. It repeats a number, so that none is missing.
     const fn is_copy(&self) -> bool {
@@ -588,8 +593,8 @@ impl StationState {
             if !self.is_awake() {
                 // In a fragment the bit may be about the fragments that follow.
                 let promises = frame.control.more_data && !frame.control.more_fragments;
-                let (counter, at_once) = (delivery.counter, delivery.at_once);
-                self.promised = promises.then(|| Promise::new(mark, counter, self.emptied_at, at_once));
+                let (counter, answers) = (delivery.counter, delivery.answers());
+                self.promised = promises.then(|| Promise::new(mark, counter, self.emptied_at, answers));
                 let may_be_awake = self.may_be_awake();
                 if let Some(promise) = self.promised.as_mut().filter(|_| may_be_awake) {
                     promise.doubt.get_or_insert(MAY_BE_AWAKE);

@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub(super) is_heard: bool,
     /// The time at which the monitor's radio received it ([`AirFrame::received_us`]).
     pub(super) received_us: Option<u64>,
-    /// Whether the station opened another service period after it.
+    /// Whether the station asked again after it: by another PS-Poll, or by opening another service period.
     pub(super) is_asked_again: bool,
     /// Whether nothing had answered it when a later beacon announced a frame, which is another finding, or when the station entered power save
     /// again, which ends it.
@@ -71,6 +71,8 @@ pub(super) enum Announcer {
 
 /// Why More Data of a frame without an acknowledgement announces nothing for certain: an access point that transmits it again sets the bit anew.
 const UNACKNOWLEDGED: &str = "no acknowledgement of the frame with More Data was captured, and a retransmission may have cleared the bit";
+/// The same where one was captured that may be another's: without its rate no time on the air of the frame is known.
+const LATE_ACKNOWLEDGEMENT: &str = "the acknowledgement of the frame with More Data came so late that it may be that of a retransmission, which may have cleared the bit";
 
 impl Promise {
     /// More Data of a frame. A beacon right after it was composed before it.
@@ -78,8 +80,9 @@ impl Promise {
         mark: Mark,
         counter: Option<Counter>,
         emptied_at: Option<Instant>,
-        acknowledged: Option<bool>,
+        [acknowledged, at_once]: [Option<bool>; 2],
     ) -> Self {
+        let doubt = if acknowledged == Some(true) { LATE_ACKNOWLEDGEMENT } else { UNACKNOWLEDGED };
         Self {
             by: Announcer::MoreData,
             mark,
@@ -91,7 +94,7 @@ impl Promise {
             is_settled: false,
             has_woken: false,
             asked: None,
-            doubt: (acknowledged != Some(true)).then_some(UNACKNOWLEDGED),
+            doubt: (at_once != Some(true)).then_some(doubt),
         }
     }
 
@@ -117,7 +120,7 @@ impl Promise {
         if !more_data {
             self.doubt = Some("a retransmission of the frame had no More Data");
         } else if acknowledged == Some(true) {
-            self.doubt.take_if(|doubt| *doubt == UNACKNOWLEDGED);
+            self.doubt.take_if(|doubt| [UNACKNOWLEDGED, LATE_ACKNOWLEDGEMENT].contains(doubt));
         }
     }
 }
@@ -154,6 +157,8 @@ pub(super) struct Unheard {
 pub(super) struct Unanswered {
     /// Each of them, and whether the access point acknowledged it.
     pub(super) polls: Vec<(Mark, bool)>,
+    /// The time at which the monitor's radio received the first ([`AirFrame::received_us`]).
+    pub(super) received_us: Option<u64>,
     /// The frame whose More Data announced what they ask for, if one did, and why it may announce nothing.
     pub(super) promise: Option<(Mark, Option<&'static str>)>,
     /// The last frame to the station before.

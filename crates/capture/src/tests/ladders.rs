@@ -253,6 +253,49 @@ fn a_ps_poll_exchange_is_in_order() {
     assert_eq!(high.elapsed(), low.elapsed());
 }
 
+/// A station that asks again for what the access point has acknowledged has waited since its first PS-Poll, if a beacon still announces the
+/// frame; without one in between a Null frame that said that there was nothing may have been missed.
+#[test]
+fn a_second_ps_poll_does_not_begin_the_wait_anew() {
+    let verdict_with = |again: u64, data_at: u64, is_heard: bool, aids: &[u16]| {
+        let beacon_at = |ms: u64, aids| {
+            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
+            (ms, beacon_of(1_000 * ms, tim, None))
+        };
+        let other = ack(MacAddress([2, 0, 0, 0, 0, 99]));
+        let mut frames = vec![
+            (0, poll()),
+            (0, ack(STATION)),
+            (1, data(1, false)),
+            (1, ack(AP)),
+            (2, null(true)),
+            beacon_at(102, &[1]),
+            (110, poll()),
+            beacon_at(204, aids),
+            (again, poll()),
+            (again, ack(STATION)),
+            (data_at, data(2, false)),
+            (data_at, ack(AP)),
+            beacon_at(306, &[]),
+            beacon_at(408, &[]),
+        ];
+        frames.extend(is_heard.then(|| (110, ack(STATION))));
+        // Frames in between say that the monitor did not stall.
+        frames.extend((120..data_at).step_by(20).map(|ms| (ms, other.clone())));
+        frames.sort_by_key(|(ms, _)| *ms);
+        let found = findings(&ladder(&frames));
+        let late = found.into_iter().find(|one| one.kind == FindingKind::LateDelivery).unwrap();
+        let last = late.occurrences.last().unwrap().clone();
+        (last.verdict, last.deciding, last.excess.delay, last.detail)
+    };
+    let (verdict, deciding, delay, detail) = verdict_with(205, 206, true, &[1]);
+    assert_eq!((verdict, deciding[0], delay), (Verdict::Violated, 7, Span::from_millis(96)), "{detail:?}");
+    // The first one was not acknowledged, or a clear bit says that what it asked for is gone; or no beacon came in between.
+    assert_eq!(verdict_with(205, 206, false, &[1]).0, Verdict::Kept);
+    assert_eq!(verdict_with(205, 206, true, &[]).0, Verdict::Kept);
+    assert_eq!(verdict_with(160, 170, true, &[1]).0, Verdict::Undecidable);
+}
+
 #[test]
 fn what_an_access_point_does_wrong() {
     let asleep = [(0, poll()), (1, data(1, false)), (2, null(true))];

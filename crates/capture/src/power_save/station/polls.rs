@@ -57,7 +57,7 @@ impl StationState {
             }
             match self.polls.unanswered.as_mut().and_then(|polls| polls.polls.last_mut()) {
                 Some((_, was_heard)) => *was_heard |= is_heard,
-                None => self.wait_for_answer(mark, is_heard),
+                None => self.wait_for_answer(Request::new(packet, frame, is_heard)),
             }
             return;
         }
@@ -73,13 +73,13 @@ impl StationState {
         self.polls.request = Some(request);
         self.polls.air = frame.air_time().unwrap_or_default();
         self.request_buffered(request);
-        self.wait_for_answer(mark, is_heard);
+        self.wait_for_answer(request);
         self.called_at = None;
         self.uplink.shows_mode((packet, frame), true, acknowledged);
     }
 
     /// Enters a PS-Poll in its sequence, which begins with one that was acknowledged.
-    fn wait_for_answer(&mut self, mark: Mark, is_heard: bool) {
+    fn wait_for_answer(&mut self, Request { mark, is_heard, received_us, .. }: Request) {
         if let Some(polls) = &mut self.polls.unanswered {
             polls.polls.push((mark, is_heard));
         } else if is_heard {
@@ -90,6 +90,7 @@ impl StationState {
             let last = self.beacons_from.map(|(at, _)| at);
             self.polls.unanswered = Some(Unanswered {
                 polls: vec![(mark, true)],
+                received_us,
                 promise,
                 from: last.max(self.managed_at),
                 emptied_at: self.emptied_at,
@@ -105,6 +106,22 @@ impl StationState {
     pub(super) fn outstanding(&self) -> Option<Request> {
         let mark = self.polls.unanswered.as_ref()?.first();
         Some(Request { mark, is_heard: true, received_us: None, is_asked_again: false, is_unanswered: true })
+    }
+
+    /// The PS-Poll from which on the access point owes a response: the first that it acknowledged and did not answer, since another one asks
+    /// for the same.
+    pub(super) fn owed(&self) -> Option<Request> {
+        let last = self.polls.request?;
+        let Some(polls) = self.polls.unanswered.as_ref().filter(|polls| polls.first().0 < last.mark.0) else {
+            return Some(last);
+        };
+        Some(Request {
+            mark: polls.first(),
+            is_heard: true,
+            received_us: polls.received_us,
+            is_asked_again: true,
+            is_unanswered: false,
+        })
     }
 
     /// The beacons of the cell from the place `from` up to `last`, all after the PS-Polls so far. One without the bit says that the
@@ -220,7 +237,7 @@ impl StationState {
     fn fulfil(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let (frame, mark) = (delivery.frame, delivery.mark());
         if delivery.packet.repeated {
-            self.promises_again((delivery.packet, frame), delivery.at_once);
+            self.promises_again((delivery.packet, frame), delivery.answers());
             return;
         }
         if let Some((cell, aid)) = delivery.cell.zip(self.record.aid) {
@@ -235,7 +252,7 @@ impl StationState {
         }
         self.last_data = Some((delivery.counter, frame.sequence_control, frame.control.more_data));
         if frame.control.more_data && frame.is_bufferable && !self.is_awake() {
-            self.promised = Some(Promise::new(mark, delivery.counter, self.emptied_at, delivery.at_once));
+            self.promised = Some(Promise::new(mark, delivery.counter, self.emptied_at, delivery.answers()));
         }
     }
 

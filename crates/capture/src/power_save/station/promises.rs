@@ -92,7 +92,7 @@ impl StationState {
     pub(in crate::power_save) fn promises_again(
         &mut self,
         (packet, frame): (&CapturedPacket, &AirFrame),
-        acknowledged: Option<bool>,
+        answers: [Option<bool>; 2],
     ) {
         let counter = Counter::of(frame);
         let Some((_, _, more_at_first)) =
@@ -105,10 +105,10 @@ impl StationState {
             return;
         }
         if let Some(promise) = &mut self.promised {
-            promise.repeated(control.more_data, acknowledged);
+            promise.repeated(control.more_data, answers[1]);
         } else if control.more_data && !more_at_first && !self.is_awake() {
             let mark = (packet.at, packet.number);
-            self.promised = Some(Promise::new(mark, counter, self.emptied_at, acknowledged));
+            self.promised = Some(Promise::new(mark, counter, self.emptied_at, answers));
         }
     }
 
