@@ -72,6 +72,28 @@ def test_a_program_that_closes_before_it_is_answered_keeps_no_connection(lab):
         assert stream.recv(100) == b"error the address is this host's own, a broadcast or a group address\n"
 
 
+FLOOD = """
+import socket, sys, time
+deadline = time.monotonic() + 6
+while time.monotonic() < deadline:
+    with socket.socket(socket.AF_UNIX) as program:
+        program.setblocking(False)
+        try:
+            program.connect(sys.argv[1])
+            program.send(b"open %s 5000 90 90\\n" % sys.argv[2].encode() + bytes(1000))
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.long
+def test_programs_that_close_at_once_leave_nothing(lab):
+    """The answer to a connection may come in the moment in which its program is seen to have gone."""
+    lab.serve()
+    lab.run("mobile", sys.executable, "-c", FLOOD, lab.socket, SERVER)
+    await_true(lambda: not lab.status("mobile")["connections"], 30)
+
+
 PROGRAM = """
 #include "airwatt_partial.h"
 int main(int count, char **words) {

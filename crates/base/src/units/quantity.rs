@@ -315,8 +315,10 @@ impl std::str::FromStr for QueueLimit {
                 ("B", 1),
                 ("kB", 1_000),
                 ("MB", 1_000_000),
+                ("GB", 1_000_000_000),
                 ("KiB", 1 << 10),
                 ("MiB", 1 << 20),
+                ("GiB", 1 << 30),
             ],
             print: &[("packets", 1)],
             example: "100packets",
@@ -342,4 +344,8 @@ impl fmt::Display for QueueLimit {
 }
 
 #[cfg(feature = "serde")]
-text_serde!(QueueLimit, "how much a queue holds: packets, or bytes as B, kB, MB, KiB, MiB", "100packets");
+text_serde!(
+    QueueLimit,
+    "how much a queue holds: packets, or bytes as B, kB, MB, GB, KiB, MiB, GiB",
+    "100packets"
+);

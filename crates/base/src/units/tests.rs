@@ -71,12 +71,19 @@ fn transmission_and_propagation_times() {
 }
 
 proptest! {
+    /// Whether it takes all of its digits or is a round number of a large unit.
     #[test]
-    fn what_is_printed_reads_back(count: u64) {
-        prop_assert_eq!(Span::from_nanos(count).to_string().parse(), Ok(Span::from_nanos(count)));
-        prop_assert_eq!(Rate::from_bps(count).to_string().parse(), Ok(Rate::from_bps(count)));
-        prop_assert_eq!(Size::from_bytes(count).to_string().parse(), Ok(Size::from_bytes(count)));
-        prop_assert_eq!(Power::from_nanowatts(count).to_string().parse(), Ok(Power::from_nanowatts(count)));
+    fn what_is_printed_reads_back(any: u64, digits in 0..10_000u64, zeros in 0..15u32) {
+        for count in [any, digits * 10u64.pow(zeros)] {
+            let size = Size::from_bytes(count);
+            prop_assert_eq!(Span::from_nanos(count).to_string().parse(), Ok(Span::from_nanos(count)));
+            prop_assert_eq!(Rate::from_bps(count).to_string().parse(), Ok(Rate::from_bps(count)));
+            prop_assert_eq!(size.to_string().parse(), Ok(size));
+            prop_assert_eq!(QueueLimit::Bytes(size).to_string().parse(), Ok(QueueLimit::Bytes(size)));
+            prop_assert_eq!(Power::from_nanowatts(count).to_string().parse(), Ok(Power::from_nanowatts(count)));
+            prop_assert_eq!(Current::from_nanoamperes(count).to_string().parse(), Ok(Current::from_nanoamperes(count)));
+            prop_assert_eq!(Charge::from_nanocoulombs(count).to_string().parse(), Ok(Charge::from_nanocoulombs(count)));
+        }
     }
 
     #[test]

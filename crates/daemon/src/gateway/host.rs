@@ -266,11 +266,15 @@ impl GatewayHost {
                 self.send_packet(opening.addresses().sender().ip, &opening.unreachable());
             }
             Out::Opened(id, addresses) => {
-                if let Some((stream, port)) = self.calls.remove(&addresses) {
-                    self.events.remove(&stream)?;
-                    self.parts.sockets.add_local(id, stream, port, &self.events)?;
-                    self.tell(id, |frames| frames.push_line("ok"));
-                }
+                let Some((stream, port)) = self.calls.remove(&addresses) else {
+                    // The program was seen to have gone when the connection was open already.
+                    let lost = self.fail(id, ConnectFailure::Refused);
+                    self.deferred.push(lost);
+                    return Ok(());
+                };
+                self.events.remove(&stream)?;
+                self.parts.sockets.add_local(id, stream, port, &self.events)?;
+                self.tell(id, |frames| frames.push_line("ok"));
             }
             Out::Gap(id, at, bytes) => {
                 self.tell(id, |frames| frames.push(b'G', at, bytes, &[]));
