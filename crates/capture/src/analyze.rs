@@ -541,7 +541,7 @@ const UNNAMED_NOTE: &str = "the time line leaves out which stations beacons name
 fn ungranted_costs(document: &mut Analysis) {
     let of = |name: &str| document.policies.iter().find(|policy| policy.policy == name);
     let (Some(polls), Some(triggers)) = (of("psm-legacy"), of("psm")) else { return };
-    let cost_j = polls.energy_j - triggers.energy_j;
+    let cost_j = (polls.energy_j - triggers.energy_j).max(0.0);
     let delay_s = polls.added_delay_s.zip(triggers.added_delay_s);
     let delay_s = delay_s.map(|(polls, triggers)| (polls.mean - triggers.mean).max(0.0));
     let packets = polls.packets as f64;

@@ -97,6 +97,8 @@ def draw(document: Mapping[str, Any], finding: Mapping[str, Any], path: Path) ->
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(scene.caption(), fontsize=9)
+        # Late in a capture these are large numbers, and Wireshark has their digits.
+        axes.ticklabel_format(axis="x", style="plain")
         figure.legend(handles=scene.handles(), loc="outside lower center", ncols=6, handlelength=1.0)
         figure.suptitle(_title(document, finding, occurrence), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         axes.set_title("\n".join(_lines(document, finding)), fontweight="normal", fontsize=9, pad=8)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from airwatt import timelines
 from airwatt.plots import style
 from airwatt.plots.labels import Labels
+from airwatt.things import finding_name
 
 Numbers = NDArray[np.float64]
 
@@ -43,9 +44,9 @@ _STRIP = 0.4
 # Silence that the axis shortens: no colour of a state, a cause or a mark.
 _SHORTENED = "#FBF3DC"
 # Letters of a label along an axis: the column with the whole capture is twice as wide.
-_LETTERS, _LETTERS_OF_PART = 120, 57
-# From one row of labels to the next, in lanes.
-_ROW = 0.26
+_LETTERS, _LETTERS_OF_PART = 104, 49
+# From one row of labels to the next, and the height of the lane with two of them above its marks, in lanes.
+_ROW, _FINDINGS = 0.42, 1.4
 
 
 class Scale(NamedTuple):
@@ -205,7 +206,7 @@ class Sleepers:
         lane = 0.7 if len(self.documents) == 1 else 0.5
         stations = [lane * (1 + _STRIP) if station in self.aids else lane for station in self.stations]
         return [
-            0.5 * (1 + max(1, len(self.cells))),
+            0.5 * (_FINDINGS + max(1, len(self.cells))),
             *stations,
             *([lane] * len(self.wired)),
             *([0.4] * len(self.policies)),
@@ -215,7 +216,7 @@ class Sleepers:
         """When a rule of 802.11 was violated, from and until, or the other findings, each with its packet and kind."""
         findings = [finding for one in self.documents for finding in one["findings"]]
         places = {
-            (place["time_s"], self._until(finding["kind"], place), f"{place['packet']} {finding['kind']}")
+            (place["time_s"], self._until(finding["kind"], place), f"{place['packet']} {finding_name(finding)}")
             for finding in findings
             if bool(finding["clause"]) == is_rule
             for place in finding["occurrences"]
@@ -328,9 +329,9 @@ class Sleepers:
                 width = 0.9 if len(inside) < 200 else 0.4
                 axes.vlines(_distinct(scale, inside), bottom, bottom + height, color=colour, linewidth=width)
         self._findings(axes, scale, len(lanes))
-        axes.set_ylim(len(lanes) + 1, 0)
-        names = [*(name for name, _ in lanes), "findings"]
-        axes.set_yticks([0.5 + lane for lane in range(len(names))], names)
+        axes.set_ylim(len(lanes) + _FINDINGS, 0)
+        ticks = {0.5 + place: name for place, (name, _) in enumerate(lanes)} | {len(lanes) + _FINDINGS / 2: "findings"}
+        axes.set_yticks(list(ticks), list(ticks.values()))
 
     def _findings(self, axes: Axes, scale: Scale, lane: int) -> None:
         """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
@@ -341,16 +342,17 @@ class Sleepers:
             seen = [one for one in self._found(is_rule) if one[0] <= end and one[1] >= begin]
             places = [(max(since, begin), text) for since, _, text in seen]
             marks = _distinct(scale, np.array([at for at, _ in places], dtype=np.float64))
-            axes.vlines(marks, lane + 0.5, lane + 0.9, color=colour, linewidth=0.9 if len(marks) < 200 else 0.4)
+            bottom = lane + _FINDINGS - 0.1
+            axes.vlines(marks, bottom - 0.4, bottom, color=colour, linewidth=0.9 if len(marks) < 200 else 0.4)
             lasting = [scale.place(np.clip([since, until], begin, end)) for since, until, _ in seen if until > since]
             bars = [(left, right - left) for left, right in lasting]
-            axes.broken_barh(bars, (lane + 0.6, 0.2), color=colour, linewidth=0)
+            axes.broken_barh(bars, (bottom - 0.3, 0.2), color=colour, linewidth=0)
             # The last one, which has no room on its right, chooses first.
             for at, text in [*places[-1:], *places[:-1]]:
                 # Where there is no room for the kind the number of the packet stands alone.
                 label = labels.place(float(scale.place(np.array(at))), (text, text.split()[0]))
                 if label is not None:
-                    y = lane + 0.45 - _ROW * label.row
+                    y = bottom - 0.45 - _ROW * label.row
                     axes.text(label.left, y, label.text, fontsize=7, va="bottom", ha="left", color=colour)
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:

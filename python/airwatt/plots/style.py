@@ -79,6 +79,8 @@ Waking up and dozing are states as well, and have the colours of those; no other
 DPI = 150
 
 _SETTINGS: dict[str, Any] = {
+    # A tick is the number that it stands at, also late in a capture.
+    "axes.formatter.useoffset": False,
     "figure.dpi": DPI,
     "savefig.dpi": DPI,
     "font.family": "DejaVu Sans",  # ships with matplotlib: the same picture everywhere

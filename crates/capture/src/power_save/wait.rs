@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub(super) is_heard: bool,
     /// The time at which the monitor's radio received it ([`AirFrame::received_us`]).
     pub(super) received_us: Option<u64>,
-    /// Whether the station asked again after it: by another PS-Poll, or by opening another service period.
+    /// Whether the station opened another service period after it.
     pub(super) is_asked_again: bool,
     /// Whether nothing had answered it when a later beacon announced a frame, which is another finding, or when the station entered power save
     /// again, which ends it.
@@ -157,8 +157,6 @@ pub(super) struct Unheard {
 pub(super) struct Unanswered {
     /// Each of them, and whether the access point acknowledged it.
     pub(super) polls: Vec<(Mark, bool)>,
-    /// The time at which the monitor's radio received the first ([`AirFrame::received_us`]).
-    pub(super) received_us: Option<u64>,
     /// The frame whose More Data announced what they ask for, if one did, and why it may announce nothing.
     pub(super) promise: Option<(Mark, Option<&'static str>)>,
     /// The last frame to the station before.
@@ -190,7 +188,7 @@ impl Unanswered {
     }
 }
 
-/// PS-Polls that nothing answered for long, what ended that, and what was known of the station then.
+/// PS-Polls that nothing answered for long, or of which the last was answered long after the first, what ended that, and what was known of the station then.
 #[derive(Clone, Debug)]
 pub(super) struct EndedPolls {
     pub(super) of: Unanswered,

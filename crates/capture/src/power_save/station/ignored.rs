@@ -11,7 +11,7 @@ use airwatt_dot11::MacAddress;
 
 use super::StationState;
 use super::evidence::NO_NULL;
-use super::polls::announced_from;
+use super::polls::{announced_from, is_late};
 use super::stuck::may_have_waited;
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
@@ -27,6 +27,7 @@ const AGED: &str = "the announced frame may have been discarded for its age befo
                     another one have arrived later";
 const OTHER_LINK: &str = "the station may have been served on another of its links (802.11be)";
 const RESTARTED: &str = "the access point's clock began anew meanwhile, and with it perhaps its buffer";
+const NOT_STILL_ANNOUNCED: &str = "no beacon in between has the station's TIM bit, so that the monitor may have missed a Null frame that said that there was nothing";
 const COPY: &str = "the Retry bit of the response says that the monitor missed an earlier transmission of it";
 const UNHEARD: &str = "nobody acknowledged the frame before to the station, and the response may have been a retransmission of that, which leaves no gap";
 const JUMPED: &str = "by the beacons around it the clock of the capture jumped";
@@ -93,7 +94,7 @@ fn doubt_of(
     findings: &Findings,
 ) -> Result<Instant, String> {
     let of = &ended.of;
-    let until = poll + NEVER;
+    let until = ended.answer.map_or(poll + NEVER, |answer| answer.0.min(poll + NEVER));
     let since = match evidence {
         Evidence::MoreData((at, _)) => at,
         Evidence::Beacon(beacon) => cell.due(beacon).saturating_sub(IN_FLIGHT),
@@ -120,6 +121,12 @@ impl StationState {
     pub(super) fn judge_polls(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         for ended in std::mem::take(&mut self.open.ended_polls) {
             let Some(cell) = cells.get(&ended.bssid) else { continue };
+            if let Some(answer) =
+                ended.answer.filter(|(at, _)| is_late(at.saturating_since(ended.of.first().0)))
+            {
+                self.report_late(&ended, cell, answer, findings);
+                continue;
+            }
             let heard = ended.of.polls.iter().enumerate().filter(|(_, (_, is_heard))| *is_heard);
             let mut of_polls = heard.map(|(place, (poll, _))| (place, *poll, evidence(&ended, cell, poll.0)));
             let first = of_polls.clone().next();
@@ -146,6 +153,45 @@ impl StationState {
             };
             self.report_polls(&ended, cell, (place, poll), judged, findings);
         }
+    }
+
+    /// A response to a repeated PS-Poll: whether it is late for the first one, as the beacon in between says that still announced the frame.
+    fn report_late(&self, ended: &EndedPolls, cell: &Cell, answer: Mark, findings: &mut Findings) {
+        let first = ended.of.first();
+        let after = still_announced(ended, cell, first.0);
+        let known = evidence(ended, cell, first.0).map_err(str::to_owned);
+        let known = known.and_then(|evidence| doubt_of(ended, cell, (evidence, first.0), findings));
+        let known = known.and_then(|_| after.ok_or_else(|| NOT_STILL_ANNOUNCED.to_owned()));
+        let is_qos = ended.counters.iter().any(|counter| matches!(counter, Counter::Qos(..)));
+        let assumption = if is_qos { NO_NULL } else { NOT_DISCARDED };
+        let verdict = if known.is_ok() { Verdict::Violated } else { Verdict::Undecidable };
+        let deciding: Vec<u32> =
+            [first.1].into_iter().chain(after.map(|(_, packet)| packet)).chain([answer.1]).collect();
+        let waited = answer.0.saturating_since(first.0);
+        let found = find(
+            findings,
+            (FindingKind::LateDelivery, verdict, self.record.mac),
+            answer,
+            &deciding,
+            || {
+                let why = known.as_ref().map_or_else(
+                    |why| format!("; {why}"),
+                    |(_, packet)| {
+                        let assumed = provided(Some(assumption));
+                        format!("; the beacon of packet {packet} still has the station's TIM bit{assumed}")
+                    },
+                );
+                let count = ended.of.polls.len();
+                format!(
+                    "the frame came {} after the access point acknowledged the PS-Poll for it, though the station asked {count} times{why}",
+                    seconds(waited)
+                )
+            },
+        );
+        let Some(finding) = found else { return };
+        finding.cost(Excess { delay: waited, ..Excess::awake(waited) });
+        finding.buffered(first.0, answer.0);
+        finding.assume(Some(assumption));
     }
 
     fn report_polls(

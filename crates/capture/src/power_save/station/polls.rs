@@ -33,6 +33,19 @@ pub(super) struct Polls {
     pub(super) unanswered: Option<Unanswered>,
 }
 
+impl Polls {
+    /// Whether the access point acknowledged a PS-Poll long before a response that answers the last one at once.
+    pub(super) fn asked_before(&self, answered: Instant) -> bool {
+        let of = self.unanswered.as_ref();
+        of.is_some_and(|polls| polls.polls.len() > 1 && is_late(answered.saturating_since(polls.first().0)))
+    }
+}
+
+/// Whether a response is late, and not so late that the PS-Poll was ignored.
+pub(super) fn is_late(waited: Span) -> bool {
+    waited > PROMPT && waited <= NEVER
+}
+
 impl StationState {
     /// `acknowledged` is `None` if the capture has no acknowledgements.
     pub(in crate::power_save) fn ps_poll(
@@ -57,7 +70,7 @@ impl StationState {
             }
             match self.polls.unanswered.as_mut().and_then(|polls| polls.polls.last_mut()) {
                 Some((_, was_heard)) => *was_heard |= is_heard,
-                None => self.wait_for_answer(Request::new(packet, frame, is_heard)),
+                None => self.wait_for_answer(mark, is_heard),
             }
             return;
         }
@@ -73,13 +86,13 @@ impl StationState {
         self.polls.request = Some(request);
         self.polls.air = frame.air_time().unwrap_or_default();
         self.request_buffered(request);
-        self.wait_for_answer(request);
+        self.wait_for_answer(mark, is_heard);
         self.called_at = None;
         self.uplink.shows_mode((packet, frame), true, acknowledged);
     }
 
     /// Enters a PS-Poll in its sequence, which begins with one that was acknowledged.
-    fn wait_for_answer(&mut self, Request { mark, is_heard, received_us, .. }: Request) {
+    fn wait_for_answer(&mut self, mark: Mark, is_heard: bool) {
         if let Some(polls) = &mut self.polls.unanswered {
             polls.polls.push((mark, is_heard));
         } else if is_heard {
@@ -90,7 +103,6 @@ impl StationState {
             let last = self.beacons_from.map(|(at, _)| at);
             self.polls.unanswered = Some(Unanswered {
                 polls: vec![(mark, true)],
-                received_us,
                 promise,
                 from: last.max(self.managed_at),
                 emptied_at: self.emptied_at,
@@ -106,22 +118,6 @@ impl StationState {
     pub(super) fn outstanding(&self) -> Option<Request> {
         let mark = self.polls.unanswered.as_ref()?.first();
         Some(Request { mark, is_heard: true, received_us: None, is_asked_again: false, is_unanswered: true })
-    }
-
-    /// The PS-Poll from which on the access point owes a response: the first that it acknowledged and did not answer, since another one asks
-    /// for the same.
-    pub(super) fn owed(&self) -> Option<Request> {
-        let last = self.polls.request?;
-        let Some(polls) = self.polls.unanswered.as_ref().filter(|polls| polls.first().0 < last.mark.0) else {
-            return Some(last);
-        };
-        Some(Request {
-            mark: polls.first(),
-            is_heard: true,
-            received_us: polls.received_us,
-            is_asked_again: true,
-            is_unanswered: false,
-        })
     }
 
     /// The beacons of the cell from the place `from` up to `last`, all after the PS-Polls so far. One without the bit says that the
@@ -260,11 +256,12 @@ impl StationState {
     pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, is_copy: bool) {
         let Some(polls) = self.polls.unanswered.take() else { return };
         let (Some(bssid), Some(aid)) = (self.record.bssid, self.record.aid) else { return };
-        let first = polls.first().0;
-        if at.saturating_since(first) <= NEVER {
+        let waited = at.saturating_since(polls.first().0);
+        if waited <= NEVER && (answer.is_none() || polls.polls.len() == 1 || !is_late(waited)) {
             return;
         }
         if let Some(promise) = &mut self.promised
+            && waited > NEVER
             && polls.is_still_announced == Some(true)
         {
             // What More Data announced was there: the PS-Polls are at fault, or nothing is.

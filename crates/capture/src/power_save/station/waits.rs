@@ -60,8 +60,8 @@ impl StationState {
         });
         if !request.is_heard {
             Some(Doubt::Unheard)
-        } else if request.is_asked_again && !self.is_still_announced(request, delivery)
-            || self.was_unseen_since(from) && !self.is_service_announced(request, delivery)
+        } else if (request.is_asked_again || self.was_unseen_since(from))
+            && !self.is_still_announced(request, delivery)
         {
             Some(Doubt::Again)
         } else if self.was_called(from) {
@@ -82,17 +82,9 @@ impl StationState {
         }
     }
 
-    /// Whether a beacon after the request still says that the frame waits: what a PS-Poll asks for, if the beacon was due long after it, or
-    /// what a service period has to deliver.
+    /// Whether a beacon after the request still says that a frame waits which a service period has to deliver: one of a station all of whose
+    /// access categories are delivered so, which the TIM is then about (802.11-2020 11.2.3.6).
     fn is_still_announced(&self, request: &Request, delivery: &Delivery<'_>) -> bool {
-        let is_poll = self.polls.unanswered.as_ref().is_some_and(|polls| polls.first() == request.mark);
-        let from = request.mark.0 + PROMPT;
-        let announced = || delivery.cell?.with_tim(from, delivery.packet.at, self.record.aid?);
-        self.is_service_announced(request, delivery) || is_poll && announced().is_some()
-    }
-
-    /// The same of a station all of whose access categories are delivered in service periods, which the TIM is then about (802.11-2020 11.2.3.6).
-    fn is_service_announced(&self, request: &Request, delivery: &Delivery<'_>) -> bool {
         let (from, until) = (request.mark.0, delivery.packet.at);
         let announced = || delivery.cell?.with_tim(from, until, self.record.aid?);
         self.record.uapsd_categories == Some(ALL_CATEGORIES) && announced().is_some()
@@ -102,8 +94,10 @@ impl StationState {
     pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
         let announced = self.announced.take();
-        let requested = self.owed().or(announced.and_then(|announcement| announcement.requested));
-        if let Some(request) = requested.filter(|request| !request.is_unanswered) {
+        let requested = self.polls.request.or(announced.and_then(|announcement| announcement.requested));
+        // Of PS-Polls that were repeated `ignored` decides.
+        let was_asked_before = self.polls.asked_before(mark.0);
+        if let Some(request) = requested.filter(|request| !request.is_unanswered && !was_asked_before) {
             if mark.0.saturating_since(request.mark.0) <= PROMPT {
                 let key = (FindingKind::LateDelivery, Verdict::Kept, self.record.mac);
                 find(findings, key, mark, &[], String::new);
