@@ -440,8 +440,31 @@ def two_identifiers(air: Air, case: str) -> None:
     air.end(empty=True)
 
 
+def asked_again(air: Air, case: str) -> None:
+    """A PS-Poll that is acknowledged and not answered, another one after the next beacon, and its frame at once.
+
+    In `guilty-again` beacons say before and between them that a frame waits; in `again-late` only the one between
+    says so, so that the frame may have arrived after the first PS-Poll; in `again-copy` the frame is a retransmission.
+    """
+    air.begin()
+    at_ms = air.beacon(bit=case != "again-late")
+    air.poll(at_ms + 3)
+    if case == "again-copy":
+        frame = air.down(at_ms + 4, missed=True)
+    at_ms = air.beacon(bit=True)
+    air.poll(at_ms + 3)
+    if case == "again-copy":
+        air.put(at_ms + 4, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+    else:
+        air.down(at_ms + 4)
+    air.end()
+
+
 def late_delivery(air: Air, case: str) -> None:
     """A request, and its frame 65 ms later: as the medium was held, or after calls; or triggers that were ignored."""
+    if case in ("guilty-again", "again-late", "again-copy"):
+        asked_again(air, case)
+        return
     if case in ("guilty-trigger", "voice", "emptied", "answered"):
         ignored_trigger(air, case)
         return
@@ -624,6 +647,9 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "emptied",
             "answered",
             "slept",
+            "guilty-again",
+            "again-late",
+            "again-copy",
         ),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),
