@@ -443,17 +443,17 @@ def two_identifiers(air: Air, case: str) -> None:
 def asked_again(air: Air, case: str) -> None:
     """A PS-Poll that is acknowledged and not answered, another one after the next beacon, and its frame at once.
 
-    In `guilty-again` beacons say before and between them that a frame waits; in `again-late` only the one between
-    says so, so that the frame may have arrived after the first PS-Poll; in `again-copy` the frame is a retransmission.
+    In `guilty-again` beacons say before and between them that a frame waits; in `unannounced` only the one between
+    says so, so that the frame may have arrived after the first PS-Poll; in `retried` the frame is a retransmission.
     """
     air.begin()
-    at_ms = air.beacon(bit=case != "again-late")
+    at_ms = air.beacon(bit=case != "unannounced")
     air.poll(at_ms + 3)
-    if case == "again-copy":
+    if case == "retried":
         frame = air.down(at_ms + 4, missed=True)
     at_ms = air.beacon(bit=True)
     air.poll(at_ms + 3)
-    if case == "again-copy":
+    if case == "retried":
         air.put(at_ms + 4, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
     else:
         air.down(at_ms + 4)
@@ -462,7 +462,7 @@ def asked_again(air: Air, case: str) -> None:
 
 def late_delivery(air: Air, case: str) -> None:
     """A request, and its frame 65 ms later: as the medium was held, or after calls; or triggers that were ignored."""
-    if case in ("guilty-again", "again-late", "again-copy"):
+    if case in ("guilty-again", "unannounced", "retried"):
         asked_again(air, case)
         return
     if case in ("guilty-trigger", "voice", "emptied", "answered"):
@@ -648,8 +648,8 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "answered",
             "slept",
             "guilty-again",
-            "again-late",
-            "again-copy",
+            "unannounced",
+            "retried",
         ),
     ),
     "group-not-after-dtim": (group_not_after_dtim, ("continued", "gcr")),

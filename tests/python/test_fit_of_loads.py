@@ -140,6 +140,18 @@ def test_wake_ups_of_another_dtim_period_than_was_said_are_named(airwatt, tmp_pa
     assert airwatt(*asked, f"dtim{period}=0s..20s").status == 0
 
 
+def test_a_time_with_wake_ups_is_no_sleep(airwatt, tmp_path):
+    """1.94 mA were taken for sleep, 1.80 mA of it a load of the board, without a word."""
+    csv = tmp_path / "trace.csv"
+    trace(csv, 2.0, 0.14)
+    asked = ["radios", "--of", CHIP, "--fit", csv, "--state"]
+    refused = airwatt(*asked, "sleep=0s..10s")
+    assert refused.status == 2
+    assert refused.is_one_line("a time asleep, got a wake-up each 102.4 ms", "hint: dtim1=0s..10s")
+    for longer in ("dtim1=0s..40s", "sleep=0s..25s"):
+        assert airwatt(*asked, longer).is_one_line(f"--state {longer}", "ends at 20 s")
+
+
 def test_lost_beacons_are_no_other_dtim_period(airwatt, tmp_path):
     csv = tmp_path / "trace.csv"
     trace(csv, 2.0, 0.14)

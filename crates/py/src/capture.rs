@@ -161,8 +161,9 @@ pub(crate) fn write_timeline_perfetto(
 
 /// A time of a trace in seconds, and the DTIM period of a device that is idle in it.
 type TraceTime = (f64, f64, Option<u32>);
-/// A mean current in amperes, the usual and the mean one between beacons, and the beacon intervals from one wake-up to the next.
-type TraceMean = (Option<f64>, Option<(f64, f64)>, Option<u32>);
+/// A mean current in amperes, the usual and the mean one between beacons, the beacon intervals from one wake-up to the next, and up to when
+/// anything is known of the time.
+type TraceMean = (Option<f64>, Option<(f64, f64)>, Option<u32>, f64);
 
 /// The mean current of a trace in each of several times, in amperes, `None` where it has no samples; and with a DTIM period the usual and
 /// the mean one between beacons and the DTIM period by which the device wakes up, `None` where the trace does not show it. Raises
@@ -183,7 +184,7 @@ pub(crate) fn trace_means(py: Python<'_>, path: PathBuf, times: Vec<TraceTime>) 
         let between = dtim_period.and_then(|period| between(from_s, until_s, period));
         let interval_s = BEACON_INTERVAL.as_secs_f64();
         let apart = dtim_period.and_then(|period| trace.beacons_apart(from_s, until_s, interval_s, period));
-        (trace.mean_a(from_s, until_s), between, apart)
+        (trace.mean_a(from_s, until_s), between, apart, trace.end_s().min(until_s))
     });
     Ok(means.collect())
 }

@@ -22,6 +22,8 @@ class Chip(NamedTuple):
     """What sets that mode, all of it."""
     comes: str = ""
     """The mode of a kit with nothing set."""
+    is_own: bool = False
+    """Whether the profile is a file of the user's, whose name says nothing of a kit."""
 
     @classmethod
     def of(cls, radio: str) -> Chip:
@@ -32,6 +34,6 @@ class Chip(NamedTuple):
             return cls(radio)
         assumed = next((mode for mode in profile.modes if mode.id == profile.mode), None)
         if assumed is None:
-            return cls(str(profile.name))
+            return cls(str(profile.name), is_own=radio.endswith(".toml"))
         comes = (str(mode.name) for mode in profile.modes if any(_BY_DEFAULT in line for line in mode.set))
         return cls(str(profile.name), str(assumed.name), tuple(assumed.set), next(comes, ""))

@@ -135,7 +135,9 @@ def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str
     simulated for 20 s would be one each 20 s.
     """
     read = [flow(text) for text in flows]
-    values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, "wifi": dict(_AIR)}
+    # Beacons and ACKs are those of things alone, so that one costs the same beside other flows.
+    own = {"wifi": dict(_AIR), "ap": {"beacon_interval": "102.4ms"}, "tcp": {"delayed_ack": True}}
+    values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, **own}
     if all(one["application"]["kind"] in INTERVALS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
         values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE)}

@@ -15,6 +15,7 @@ from airwatt.cli.advice_words import (
     few,
     has_no_packets,
     judged,
+    mean,
     more,
     name,
     why_not,
@@ -25,6 +26,7 @@ from airwatt.layout import filled, printable
 if TYPE_CHECKING:
     from airwatt.advice import Advice, Row
     from airwatt.advice.combined_settings import CombinedSetting
+    from airwatt.advice.network_stack import NetworkStack
     from airwatt.advice.setting import Setting as How
     from airwatt.layout import Table
 
@@ -219,6 +221,7 @@ def _notes(found: Advice) -> Iterator[str]:
     best = found.ranked[0]
     yield from _round_trip(found)
     yield from few(found, best)
+    yield from _of_own_profile(found)
     if (best.candidate.listen_interval or 1) > 1:
         yield (
             "it misses frames to everyone (ARP, mDNS) after the beacons that it skips: a peer that asks for its "
@@ -239,19 +242,52 @@ def _notes(found: Advice) -> Iterator[str]:
         if timer_w is not None and figures is not None and timer_w > _DECIDES * figures.power_w:
             each = f"{more(found, timer_w)}{_left(found, timer_w)}"
             timer = f"; nor lwIP's TCP timer of 250 ms, {each} for each ms that it keeps the host awake"
-        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{timer}"
+        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{timer}{_of_stack(found, stack)}"
     if found.untried:
         yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
         yield "* nothing sets all of it: a driver or a firmware would have to do it"
 
 
-def _late_acks(found: Advice) -> str:
-    """What acknowledgements take that lwIP delays for longer than the flows assume."""
-    late = next((one for one in found.beside if one.setting.name == OF_LWIP and one.has_effect), None)
-    if late is None or late.change < _DECIDES:
+def _of_own_profile(found: Advice) -> Iterator[str]:
+    """What a profile without modes of the host leaves out, and that it does not say for what to give advice."""
+    from airwatt.advice import platforms
+
+    chip, own = found.chip, platforms.of_chip(found.chip.name)
+    if platforms.is_esp_idf(chip.name, found.target) and not chip.mode:
+        yield (
+            f"{chip.name} has no modes of the host: these figures are of the radio alone. With ESP-IDF the host sleeps "
+            "while the radio dozes only with CONFIG_PM_ENABLE=y, CONFIG_FREERTOS_USE_TICKLESS_IDLE=y and "
+            "esp_pm_configure() with light_sleep_enable = true, and otherwise takes some 10 to 20 mA more "
+            "(docs/same-current.md); airwatt radios --of CHIP, with --fit or --fit-averages, makes one with modes"
+        )
+    elif chip.is_own and own is None and found.target is None:
+        yield f"on what {chip.name} is set is not known: --target says that ({', '.join(platforms.TARGETS)})"
+
+
+def _of_stack(found: Advice, stack: NetworkStack) -> str:
+    """What remains with all that lwIP does as it comes: without IPv6 and with it."""
+    best = found.ranked[0].simulation
+    if best is None:
         return ""
-    more_w = late.figures.power_w - late.alone.power_w
+    arp_w, report_w = stack.frames_w.values()
+    timer_w = (stack.timer_w_each_ms if stack.is_tcp_open else None) or 0.0
+    added_w = arp_w + _late_acks_w(found) + timer_w
+    with_timer = ", with 1 ms of the timer," if timer_w else ""
+    both = (f"{mean(found, best.power_w + each)}{_left(found, each)}" for each in (added_w, added_w + report_w))
+    return f"; all of it{with_timer} makes " + ", and with IPv6 ".join(both)
+
+
+def _late_acks_w(found: Advice) -> float:
+    """What acknowledgements take that lwIP delays for longer than the flows assume, if it is worth a word."""
+    late = next((one for one in found.beside if one.setting.name == OF_LWIP and one.has_effect), None)
+    return 0.0 if late is None or late.change < _DECIDES else late.figures.power_w - late.alone.power_w
+
+
+def _late_acks(found: Advice) -> str:
+    more_w = _late_acks_w(found)
+    if not more_w:
+        return ""
     return f"; nor that lwIP acknowledges after 250 ms, {more(found, more_w)}{_left(found, more_w)}"
 
 

@@ -112,12 +112,17 @@ def adds(found: Advice, more_w: float) -> str:
     return f"{text}: {capacity} lasts {lasts}"
 
 
-def more(found: Advice, more_w: float) -> str:
-    """Writes a mean power more as a current."""
+def mean(found: Advice, power_w: float) -> str:
+    """Writes a mean power as a current."""
     from airwatt.tables import quantity
 
     volts = found.voltage_v if found.battery is None else found.battery.voltage(found.voltage_v)
-    return f"{quantity(more_w / volts, 'A') if volts else quantity(more_w, 'W')} more"
+    return quantity(power_w / volts, "A") if volts else quantity(power_w, "W")
+
+
+def more(found: Advice, more_w: float) -> str:
+    """Writes a mean power more as a current."""
+    return f"{mean(found, more_w)} more"
 
 
 def energy_j(row: Row) -> float:

@@ -23,6 +23,8 @@ _STATES = ("sleep", "listen", "receive", "transmit")
 _AVERAGE = re.compile(r"dtim([1-9][0-9]{0,2})")
 _SAME = 0.01
 """A share by which the mean current between beacons is above the usual one without other wake-ups of the host."""
+_MISSING = 0.01
+"""The share of a time that may lie behind the end of a trace, as digits that a reader rounds."""
 _BEACON_INTERVAL_S = 0.1024
 """Time between the beacons of averages (docs/radios.md)."""
 _LENT = ("transmit", "receive", "wake_up", "sleep_clock")
@@ -162,11 +164,11 @@ def _of_trace(fit: Path, states: list[str]) -> Iterator[_Traced]:
     times = [_state(text) for text in states]
     periods = [_AVERAGE.fullmatch(key) for key, _, _ in times]
     asked = [
-        (from_s, until_s, int(period[1]) if period else None)
-        for (_, from_s, until_s), period in zip(times, periods, strict=True)
+        (from_s, until_s, int(period[1]) if period else 1 if key == "sleep" else None)
+        for (key, from_s, until_s), period in zip(times, periods, strict=True)
     ]
     means = _core.trace_means(fit, asked)
-    for text, (key, from_s, until_s), (_, _, said), (mean_a, between, seen) in zip(
+    for text, (key, from_s, until_s), (_, _, said), (mean_a, between, seen, known_s) in zip(
         states, times, asked, means, strict=True
     ):
         if mean_a is None or mean_a <= 0:
@@ -174,6 +176,12 @@ def _of_trace(fit: Path, states: list[str]) -> Iterator[_Traced]:
             raise InputError(
                 f"--state {key}: expected a current above zero from {from_s:g} to {until_s:g} s, got {got}"
             )
+        if until_s - known_s > _MISSING * (until_s - from_s):
+            raise InputError(f"--state {text}: expected a time of {fit}, which ends at {known_s:.4g} s")
+        if key == "sleep" and seen is not None:
+            each = f"{1e3 * _BEACON_INTERVAL_S * seen:.1f} ms"
+            hint = f"hint: dtim{seen}={text.partition('=')[2]}"
+            raise InputError(f"--state {text}: expected a time asleep, got a wake-up each {each} in {fit}; {hint}")
         if seen not in (None, said):
             _refuse(text, said, seen, fit)
         yield _Traced(key, mean_a, between, seen is not None)

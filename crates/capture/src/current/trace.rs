@@ -196,6 +196,11 @@ impl Trace {
         self.intervals.iter().map(|interval| f64::from(interval.length_s)).sum()
     }
 
+    /// The end of its last sample, in seconds since the first.
+    pub fn end_s(&self) -> f64 {
+        self.intervals.last().map_or(0.0, Interval::end_s)
+    }
+
     /// The usual length of a sample, in seconds.
     pub(super) fn sample_s(&self) -> f64 {
         self.covered_s() / self.intervals.len().max(1) as f64
@@ -203,7 +208,7 @@ impl Trace {
 
     /// The time of which nothing is known between its first and its last sample, in seconds.
     pub fn gaps_s(&self) -> f64 {
-        let end_s = self.intervals.last().map_or(0.0, Interval::end_s);
+        let end_s = self.end_s();
         let gaps_s = end_s - self.covered_s();
         // Lengths are rounded.
         if gaps_s > 1e-6 * end_s { gaps_s } else { 0.0 }
