@@ -704,3 +704,13 @@ fn air_capacity_bps(plan: &NetworkPlan, cell: &CellConfig, vector: TxVector) -> 
     };
     max_throughput::solve(&params).map_or(0.0, |output| output.throughput_bps)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::rate_of;
+
+    #[test]
+    fn in_no_time_there_is_no_rate() {
+        assert_eq!([rate_of(0, 0.0), rate_of(100, 0.0), rate_of(100, 2.0)], [0.0, 0.0, 400.0]);
+    }
+}

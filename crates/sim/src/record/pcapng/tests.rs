@@ -6,6 +6,7 @@ use pcap_file::pcapng::PcapNgReader;
 
 use super::*;
 use crate::media::cell::frame::{BeaconContent, CellFrameKind, Node};
+use crate::packet::{GroupKind, GroupPacket, Packet};
 use crate::scenario::Scenario;
 
 fn traced(scenario: &str, changes: &[(&str, &str)]) -> RunTrace {
@@ -325,5 +326,20 @@ fn a_stream_of_several_cells_is_the_whole_capture() {
         trace.write_pcapng(&mut whole).unwrap();
         assert!(whole.len() > 10_000 && streamed == whole, "{name}");
         assert!(!trace.tables().is_empty() && trace.write_perfetto(&mut Vec::new()).is_ok());
+    }
+}
+
+/// The checksum of a solicitation makes the sum over the pseudo-header and the message zero (RFC 4443 section 2.3), whoever sends it.
+#[test]
+fn a_solicitation_has_its_checksum() {
+    for host in [0, 1, 0x1234, 0xff_ffff] {
+        let group = GroupPacket { kind: GroupKind::NeighbourDiscovery, host };
+        let packet = Packet::group(GroupKind::NeighbourDiscovery, host, 72, Instant::ZERO);
+        let mut bytes = Vec::new();
+        group::encode(group, &packet, &mut bytes);
+        let (header, message) = bytes.split_at(40);
+        let upper: Vec<u8> =
+            [&header[8..40], &[0, 0, 0, message.len() as u8, 0, 0, 0, header[6]], message].concat();
+        assert_eq!(headers::checksum(0, &upper), 0, "{host:#x}");
     }
 }

@@ -121,3 +121,25 @@ fn radio_intervals_of_several_cells() {
         check(name, &trace, &ledgers);
     }
 }
+
+/// A frame that nobody received was lost to noise, or its receiver slept, as the radio's last state before it says.
+#[test]
+fn a_frame_to_a_sleeping_station_did_not_fail_for_noise() {
+    let (trace, _) = traced("fast-dsl", &[("flow.application.size", "100kB")]);
+    let frames = trace.frames_by_start();
+    let sent = frames.iter().find(|frame| frame.to == Node::Station(0) && frame.received).unwrap();
+    let lost = TracedFrame { received: false, ..(*sent).clone() };
+    let event = |at, state| RadioEvent { station: 0, at, state };
+    let outcome = |events: &[RadioEvent]| {
+        let mut receivers = Receivers::new(1);
+        receivers.add(events);
+        receivers.outcomes(&[&lost]).remove(0)
+    };
+    let before = Instant::ZERO + (lost.start - Instant::ZERO) / 2;
+    assert_eq!(outcome(&[event(before, RadioState::Sleep)]), Outcome::Asleep);
+    assert_eq!(
+        outcome(&[event(before, RadioState::Sleep), event(lost.start, RadioState::Listen)]),
+        Outcome::Noise
+    );
+    assert_eq!(outcome(&[event(lost.start + lost.duration, RadioState::Sleep)]), Outcome::Noise);
+}
