@@ -279,16 +279,23 @@ fn radiotap(cell: &CellSetting, frame: &TracedFrame, outcome: Outcome, has_fcs: 
     let vector = frame.vector;
     let format = vector.format();
     let short = flag(format == Format::Dsss { short: true }, RadiotapFlags::SHORT_PREAMBLE);
-    let is_legacy = matches!(format, Format::Dsss { .. } | Format::Ofdm);
+    // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
+    let rate = (vector.rate().as_bps() / 500_000) as u8;
+    let (rate_500kbps, vht, he) = match format {
+        Format::Dsss { .. } | Format::Ofdm => (Some(rate), None, None),
+        Format::Vht => (None, Some(vector), None),
+        Format::He(_) => (None, None, Some(vector)),
+        // HT has the MCS field, and what no cell sends has none.
+        Format::HtMixed | Format::HtGreenfield | Format::Eht(_) => (None, None, None),
+    };
     Radiotap {
         tsft_us: Some(first_bit_us(cell, frame)),
         flags: RadiotapFlags(broken | short | flag(has_fcs, RadiotapFlags::FCS)),
-        // Rates without an index are multiples of 500 kbit/s up to 54 Mbit/s.
-        rate_500kbps: is_legacy.then(|| (vector.rate().as_bps() / 500_000) as u8),
+        rate_500kbps,
         channel: Some(channel(cell)),
         mcs: McsField::of(&vector),
-        vht: Some(vector).filter(|_| format == Format::Vht),
-        he: Some(vector).filter(|_| matches!(format, Format::He(_))),
+        vht,
+        he,
         ampdu: frame.aggregate.map(|Aggregate { reference, place, count }| {
             let last = flag16(place + 1 == count, AmpduStatus::IS_LAST);
             AmpduStatus { reference, flags: AmpduStatus::LAST_KNOWN | last }

@@ -30,6 +30,14 @@ impl ControlState {
             Control::Bbr3 => Self::Bbr(Box::new(Bbr::v3(config.seed))),
         }
     }
+
+    /// CUBIC, which learns when a connection stands, is idle, or has a delay sample.
+    pub(super) fn cubic(&mut self) -> Option<&mut Cubic> {
+        match self {
+            Self::Cubic(cubic) => Some(cubic),
+            Self::Reno | Self::Bbr(_) => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -175,9 +183,7 @@ impl Congestion {
 
     /// Takes a delay sample, after which HyStart may end slow start.
     pub(super) fn sample(&mut self, sample: &Sample, clock: Clock) {
-        if let ControlState::Cubic(cubic) = &mut self.control
-            && cubic.sample(sample, clock)
-        {
+        if self.control.cubic().is_some_and(|cubic| cubic.sample(sample, clock)) {
             self.ssthresh = self.cwnd;
         }
     }

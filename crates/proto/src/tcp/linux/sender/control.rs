@@ -14,7 +14,7 @@ impl Sender {
     pub(in crate::tcp::linux) fn begin(&mut self, now: u64) {
         self.established = true;
         self.begin_pacing();
-        if let ControlState::Cubic(cubic) = &mut self.congestion.control {
+        if let Some(cubic) = self.congestion.control.cubic() {
             cubic.begin(now, self.space.nxt);
         }
         let (mss, una) = (self.space.mss, self.space.una.max(FIRST));
@@ -94,7 +94,7 @@ impl Sender {
     pub(super) fn note_departure(&mut self, now: u64) {
         if let Some(last) = self.last_sent.filter(|_| self.queue.in_flight() == 0) {
             let clock = self.timers.clock;
-            if let ControlState::Cubic(cubic) = &mut self.congestion.control {
+            if let Some(cubic) = self.congestion.control.cubic() {
                 cubic.restart(clock.jiffy(now), clock.jiffy(now) - clock.jiffy(last));
             }
             if self.rate.is_limited() {

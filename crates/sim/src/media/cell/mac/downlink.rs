@@ -43,6 +43,16 @@ enum Source {
     Stations(Box<StationQueues>),
 }
 
+impl Source {
+    /// The queues that follow each frame to its end, if these are such.
+    fn stations(&mut self) -> Option<&mut StationQueues> {
+        match self {
+            Self::Stations(stations) => Some(stations),
+            Self::Frames | Self::Kinds(_) | Self::Flows(_) => None,
+        }
+    }
+}
+
 impl DownlinkQueue {
     /// Makes a queue of at most `limit` frames, which wait in `frames`. `first` is the first station.
     pub(super) fn new(
@@ -77,7 +87,7 @@ impl DownlinkQueue {
     /// Adds the next station, to which frames go over this link.
     pub(super) fn add_station(&mut self, link: &LinkPlan) {
         self.frames.add_receiver(link);
-        if let Source::Stations(stations) = &mut self.source {
+        if let Some(stations) = self.source.stations() {
             stations.add();
         }
     }
@@ -90,24 +100,28 @@ impl DownlinkQueue {
         (since, now): (Instant, Instant),
         dropped: &mut Vec<Addressed>,
     ) -> bool {
-        match (body, &mut self.source) {
-            (Body::Data(packet), Source::Kinds(kinds)) => {
+        let Body::Data(packet) = body else {
+            self.frames.append(to, body, now);
+            return true;
+        };
+        match &mut self.source {
+            Source::Kinds(kinds) => {
                 dropped.extend(kinds.enqueue(packet.payload.is_pure_ack(), (to, packet), 1, since));
                 self.refill(now, dropped);
             }
-            (Body::Data(packet), Source::Flows(flows)) => {
+            Source::Flows(flows) => {
                 dropped.extend(flows.enqueue(packet.endpoints(), (to, packet), packet.bytes, since));
                 self.refill(now, dropped);
             }
-            (Body::Data(packet), Source::Stations(stations)) => {
+            Source::Stations(stations) => {
                 dropped.extend(stations.enqueue((to, packet), since));
                 stations.pull(now, &mut self.frames, dropped);
             }
-            (Body::Data(packet), Source::Frames) if self.frames.len() >= self.limit => {
+            Source::Frames if self.frames.len() >= self.limit => {
                 dropped.push((to, packet));
                 return false;
             }
-            _ => self.frames.append(to, body, now),
+            Source::Frames => self.frames.append(to, body, now),
         }
         true
     }
@@ -130,7 +144,7 @@ impl DownlinkQueue {
 
     /// A frame has left the queue of frames.
     pub(super) fn left(&mut self, mpdu: &Mpdu) {
-        if let Source::Stations(stations) = &mut self.source {
+        if let Some(stations) = self.source.stations() {
             stations.left(mpdu.to, mpdu.air_time);
         }
     }
@@ -144,7 +158,7 @@ impl DownlinkQueue {
         dropped: &mut Vec<Addressed>,
     ) {
         self.frames.end_attempt();
-        if let Source::Stations(stations) = &mut self.source {
+        if let Some(stations) = self.source.stations() {
             stations.charge(station, time);
             stations.pull(now, &mut self.frames, dropped);
         }
@@ -152,7 +166,7 @@ impl DownlinkQueue {
 
     /// Frames from a station were on the air for this time.
     pub(super) fn charge(&mut self, station: Member, time: Span) {
-        if let Source::Stations(stations) = &mut self.source {
+        if let Some(stations) = self.source.stations() {
             stations.charge(station, time);
         }
     }

@@ -15,7 +15,7 @@ pub const fn max_ampdu_bytes(format: Format) -> u32 {
     match format {
         Format::Vht => 1_048_575,
         Format::He(_) | Format::Eht(_) => 6_500_631,
-        _ => 65_535,
+        Format::Dsss { .. } | Format::Ofdm | Format::HtMixed | Format::HtGreenfield => 65_535,
     }
 }
 
@@ -23,7 +23,7 @@ pub const fn max_ampdu_bytes(format: Format) -> u32 {
 pub const fn max_amsdu_bytes(format: Format) -> u32 {
     match format {
         Format::Vht | Format::He(_) | Format::Eht(_) => 11_398,
-        _ => 7_935,
+        Format::Dsss { .. } | Format::Ofdm | Format::HtMixed | Format::HtGreenfield => 7_935,
     }
 }
 
@@ -31,8 +31,8 @@ pub const fn max_amsdu_bytes(format: Format) -> u32 {
 pub(crate) const fn max_mpdu_bytes(format: Format, is_in_ampdu: bool) -> u32 {
     match format {
         Format::Vht | Format::He(_) | Format::Eht(_) => 11_454,
-        _ if is_in_ampdu => 4_095,
-        _ => u32::MAX,
+        Format::Dsss { .. } | Format::Ofdm | Format::HtMixed | Format::HtGreenfield if is_in_ampdu => 4_095,
+        Format::Dsss { .. } | Format::Ofdm | Format::HtMixed | Format::HtGreenfield => u32::MAX,
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) const fn max_mpdu_bytes(format: Format, is_in_ampdu: bool) -> u32 {
 pub const fn max_window(format: Format) -> u16 {
     match format {
         Format::He(_) | Format::Eht(_) => 256,
-        _ => 64,
+        Format::Dsss { .. } | Format::Ofdm | Format::HtMixed | Format::HtGreenfield | Format::Vht => 64,
     }
 }
 

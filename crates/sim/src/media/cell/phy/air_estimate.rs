@@ -58,8 +58,15 @@ const fn shift(reference: u64, format: Format) -> u32 {
         150.. => 3,
         70.. => 4,
         20.. => 5,
-        _ if matches!(format, Format::He(_)) => 6,
-        _ => 5,
+        _ => match format {
+            Format::He(_) => 6,
+            Format::Dsss { .. }
+            | Format::Ofdm
+            | Format::HtMixed
+            | Format::HtGreenfield
+            | Format::Vht
+            | Format::Eht(_) => 5,
+        },
     }
 }
 

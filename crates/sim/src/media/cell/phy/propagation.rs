@@ -64,13 +64,13 @@ pub fn sensitivity_dbm(vector: &TxVector) -> f64 {
             }
         }
         Format::Ofdm => OFDM.iter().find(|(most, _)| kbps <= *most).map_or(-65.0, |(_, dbm)| *dbm),
-        _ => {
+        Format::HtMixed | Format::HtGreenfield | Format::Vht | Format::He(_) | Format::Eht(_) => {
             let wider = match vector.width() {
                 Width::Mhz40 => 3.0,
                 Width::Mhz80 => 6.0,
                 Width::Mhz160 => 9.0,
                 Width::Mhz320 => 12.0,
-                _ => 0.0,
+                Width::Tones26 | Width::Tones52 | Width::Tones106 | Width::Mhz20 => 0.0,
             };
             MODULATION.get(usize::from(vector.mcs())).copied().unwrap_or(-46.0) + wider
         }

@@ -49,7 +49,7 @@ fn vector(best: &TxVector, mcs: u8, streams: u8, width: Width, guard: Guard) -> 
         Format::HtMixed => TxVector::ht(8 * (streams - 1) + mcs, width, guard)?,
         Format::Vht => TxVector::vht(mcs, streams, width, guard).filter(TxVector::is_of_vht)?,
         Format::He(fields) => TxVector::he(mcs, streams, width, guard)?.with_he_fields(fields),
-        _ => return None,
+        Format::Dsss { .. } | Format::Ofdm | Format::HtGreenfield | Format::Eht(_) => return None,
     };
     Some(vector.with_coding(best.coding()))
 }

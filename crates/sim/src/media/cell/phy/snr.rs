@@ -178,7 +178,7 @@ pub(crate) fn snr_db(vector: &TxVector, signal_dbm: f64, noise_figure_db: f64) -
         Width::Mhz80 => 4.0,
         Width::Mhz160 => 8.0,
         Width::Mhz320 => 16.0,
-        _ => 1.0,
+        Width::Tones26 | Width::Tones52 | Width::Tones106 | Width::Mhz20 => 1.0,
     };
     let shares = times_20_mhz * f64::from(vector.streams());
     signal_dbm - THERMAL_DBM - noise_figure_db - 10.0 * shares.log10()
@@ -190,7 +190,9 @@ pub(crate) fn byte_errors(model: ErrorModel, vector: &TxVector, snr_db: f64) -> 
     let (modulation, of_table) = match vector.format() {
         Format::Dsss { .. } => return None,
         Format::Ofdm => (*OFDM_MODULATION.get(mcs)?, *OFDM_MCS.get(mcs)?),
-        _ => (*MODULATION.get(mcs)?, Some(mcs)),
+        Format::HtMixed | Format::HtGreenfield | Format::Vht | Format::He(_) | Format::Eht(_) => {
+            (*MODULATION.get(mcs)?, Some(mcs))
+        }
     };
     match (model, of_table) {
         (ErrorModel::Sensitivity, _) => None,
