@@ -59,6 +59,10 @@ def add_lifetimes(document: dict[str, Any], battery: Battery) -> None:
     current["predicted_battery_lasts_s"] = None if refused else alone.lasts_s(current["predicted_a"] * volts, volts)
 
 
+_LONG_S = 2e-3
+"""Samples that are longer than a beacon."""
+
+
 def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | Table]:
     """The measurement beside the prediction, from the answer to its parts."""
     current = document.get("current")
@@ -70,6 +74,9 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
         f"{quantity(current['covered_s'], 's')}{gaps}, {quantity(current['charge_c'], 'C')}"
     )
     yield _means(document, battery)
+    sample_s = current["covered_s"] / max(1, current["samples"])
+    if sample_s > _LONG_S and current["asleep_share"] is not None:
+        yield f"of samples of {quantity(sample_s, 's')} each with a wake-up in it counts as awake: asleep is too low"
     yield from _other_days(document)
     yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
     yield from _beacon(document, battery)
