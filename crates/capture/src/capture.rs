@@ -93,6 +93,15 @@ pub struct Oversized {
     pub count: u32,
 }
 
+/// Frames that a file has twice, of which the later ones were left out, and the time from a frame to its copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubles {
+    /// Number of frames that were left out.
+    pub frames: u32,
+    /// The usual time from a frame to its copy, of the first two monitors.
+    pub apart: Span,
+}
+
 /// A comment of statistics by which a copy says that the original ends within a packet, or is damaged.
 pub(crate) const CUT: &str =
     "the capture that this is a copy of is cut short or damaged: what came after is missing";
@@ -118,6 +127,8 @@ pub struct Notes {
     pub without_time: u32,
     /// Packets that followed a later one in the file and were sorted.
     pub out_of_order: u32,
+    /// Frames that the file has twice, of which the later ones were left out.
+    pub doubles: Option<Doubles>,
 }
 
 /// A capture in memory: the records of its packets, and of the cells that its beacons announce.

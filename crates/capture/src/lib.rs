@@ -28,6 +28,7 @@ mod copy;
 pub mod current;
 mod decode;
 mod decrypt;
+mod doubles;
 mod error;
 mod file;
 pub mod flows;

@@ -25,6 +25,7 @@ use crate::capture::{Capture, CaptureFile, FileFormat};
 use crate::clock;
 use crate::decode::Decoder;
 use crate::decrypt::{Decryption, NetworkKey};
+use crate::doubles;
 use crate::error::CaptureError;
 use crate::limits::{DEFAULT_MEMORY_BYTES, Limits};
 use crate::packet::PacketSink;
@@ -219,6 +220,7 @@ impl Part {
             capture.files = files;
         }
         clock::divide(&mut capture);
+        doubles::leave_out(&mut capture);
         clock::mark_repeated(&mut capture);
         Ok(capture)
     }

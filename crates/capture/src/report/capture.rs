@@ -4,7 +4,7 @@ use airwatt_base::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::capture::{CUT, Capture, FileFormat};
+use crate::capture::{CUT, Capture, Doubles, FileFormat};
 use crate::clock;
 use crate::decrypt::DecryptionReport;
 use crate::flows::Flow;
@@ -187,6 +187,13 @@ fn notes(capture: &Capture) -> Vec<String> {
     }
     if notes.out_of_order > 0 {
         list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
+    }
+    if let Some(Doubles { frames, apart }) = notes.doubles {
+        list.push(format!(
+            "{frames} frames were not analysed, which the capture has a second time {:.3} ms later: it is merged of several monitors' captures, \
+             whose clocks differ; hint: check that of one monitor",
+            1e3 * apart.as_secs_f64()
+        ));
     }
     if notes.without_time > 0 {
         list.push(format!(

@@ -339,3 +339,33 @@ proptest! {
         analyse(&bytes);
     }
 }
+
+/// A capture merged of two monitors' has each frame twice. Without the later ones it is the first monitor's.
+#[test]
+fn frames_of_a_second_monitor_are_left_out() {
+    let tim = |aids| TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
+    let stamped = |at_ms: u64, number: u16, aids: &'static [u16]| {
+        let mut bytes = beacon_of(1_000 * at_ms, tim(aids), None);
+        let header = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
+        bytes[header + 22..header + 24].copy_from_slice(&(number << 4).to_le_bytes());
+        (at_ms, bytes)
+    };
+    let mut frames = vec![(0, poll()), (0, ack(STATION)), (1, data(1, false)), (1, ack(AP)), (2, null(true))];
+    frames.extend((1..9).map(|count| stamped(100 * count, count as u16, if count == 5 { &[1] } else { &[] })));
+    frames.extend([(503, poll()), (503, ack(STATION)), (504, data(2, false)), (504, ack(AP))]);
+    frames.sort_by_key(|(at_ms, _)| *at_ms);
+    let once = ladder(&frames);
+    for apart_ms in [0, 3, 250] {
+        let again = frames.iter().map(|(at_ms, bytes)| (at_ms + apart_ms, bytes.clone()));
+        let mut twice: Vec<_> = frames.iter().cloned().chain(again).collect();
+        twice.sort_by_key(|(at_ms, _)| *at_ms);
+        let merged = ladder(&twice);
+        let left: Vec<_> = merged.packets.iter().map(|packet| packet.at).collect();
+        assert_eq!(left, once.packets.iter().map(|packet| packet.at).collect::<Vec<_>>(), "{apart_ms}");
+        let doubles = merged.notes.doubles.unwrap();
+        assert_eq!((doubles.frames as usize, doubles.apart), (frames.len(), Span::from_millis(apart_ms)));
+        let beacons = |capture: &Capture| capture.networks[&AP].beacons;
+        assert_eq!(beacons(&merged), beacons(&once));
+    }
+    assert_eq!(once.notes.doubles, None);
+}

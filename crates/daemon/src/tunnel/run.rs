@@ -51,7 +51,14 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let is_asked = options.foreground.dry_run || options.foreground.check;
     let own = host::index_of_device(&config.interface).ok();
     let before = if is_asked { routes_before(&config.routes(), own)? } else { Vec::new() };
+    let is_refused = !before.is_empty();
     let hints = firewall_hints::give(of_firewall.chain(before));
+    if is_refused && options.foreground.check {
+        let file = options.file.display();
+        return Err(Failure::Failed(format!(
+            "{file}: nothing is wrong with this configuration itself, but on this host it would not start"
+        )));
+    }
     if is_asked {
         options.foreground.in_order(&options.file, hints);
         return Ok(());
