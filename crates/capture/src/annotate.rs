@@ -21,7 +21,7 @@ use crate::error::AnalyzeError;
 use crate::file::{OnReading, Reading, SourceFile, read_to_sink, sources};
 use crate::limits::Limits;
 use crate::packet::{AirFrame, CapturedPacket, PacketSink};
-use crate::power_save::{self, ModeSpan, Observations, Stay, Verdict};
+use crate::power_save::{self, ModeSpan, Observations, Stays, Verdict};
 use crate::report::KEEP_ALIVE;
 use crate::stations::station_of;
 
@@ -92,8 +92,6 @@ struct Comments<'a> {
     /// Indices of packets by number.
     places: BTreeMap<u32, usize>,
     seen: Observations,
-    /// Stations by cell and association identifier.
-    aids: BTreeMap<(MacAddress, u16), MacAddress>,
     findings: BTreeMap<u32, Vec<String>>,
 }
 
@@ -117,16 +115,10 @@ impl<'a> Comments<'a> {
         for (packet, text) in remarks {
             findings.entry(*packet).or_default().push(format!("airwatt finding {KEEP_ALIVE}: {text}"));
         }
-        let of_stay = |mac: MacAddress| move |stay: Stay| Some(((stay.bssid, stay.aid?), mac));
-        let aids = seen
-            .stays
-            .iter()
-            .flat_map(|(mac, stays)| stays.access_points().into_iter().filter_map(of_stay(*mac)))
-            .collect();
         let first = |(index, packet): (usize, &CapturedPacket)| (packet.number, index);
         // Of an A-MSDU the first packet has the frame.
         let places = capture.packets.iter().enumerate().rev().map(first).collect();
-        Self { capture, places, seen, aids, findings }
+        Self { capture, places, seen, findings }
     }
 
     /// The comments of a packet.
@@ -148,7 +140,10 @@ impl<'a> Comments<'a> {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let named = names.iter().take(NAMED_STATIONS).map(String::as_str).collect::<Vec<_>>().join(", ");
             let named = if named.is_empty() { "no station".to_owned() } else { named };
-            let aids = beacon.aids.iter().map(|aid| match self.aids.get(&(beacon.bssid, *aid)) {
+            let with = |stays: &Stays| stays.at(packet.number).filter(|stay| stay.bssid == beacon.bssid)?.aid;
+            let of_cell = self.seen.stays.iter().filter_map(|(mac, stays)| Some((with(stays)?, mac)));
+            let of_cell: BTreeMap<u16, &MacAddress> = of_cell.collect();
+            let aids = beacon.aids.iter().map(|aid| match of_cell.get(aid) {
                 Some(mac) => mac.to_string(),
                 None => format!("AID {aid}"),
             });

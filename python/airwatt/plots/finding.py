@@ -165,7 +165,7 @@ class _Scene:
         self.bssid = occurrence["access_point"] or station.get("bssid") or finding["station"]
         # A station that roams has an association identifier of each.
         aids = {one["bssid"]: one["aid"] for one in station.get("access_points", ())}
-        self.aid = aids.get(self.bssid)
+        self.aid = occurrence.get("aid", aids.get(self.bssid))
         # The time line has the radio of the station in question alone.
         is_own = self.mac is not None and self.mac == document["station"]
         self.shows_radio = is_own and len(self.line["captured"]["time_ns"]) > 0

@@ -378,6 +378,8 @@ pub struct Occurrence {
     pub assumption: Option<&'static str>,
     /// The access point that the station was with, or the one that the rule is about.
     pub access_point: Option<MacAddress>,
+    /// The association identifier that the station had there, if a frame shows it.
+    pub aid: Option<u16>,
 }
 
 /// A beacon that came late, or not at all.
@@ -451,10 +453,13 @@ impl Finding {
         self.counts[verdict as usize]
     }
 
-    /// Names the access point of each occurrence: a station may have been with several. `access_point` gives that of a packet.
-    pub(super) fn name_access_points(&mut self, access_point: impl Fn(u32) -> Option<MacAddress>) {
+    /// Names the access point of each occurrence, and the association identifier: a station may have been with several. `stay` gives that of
+    /// a packet.
+    pub(super) fn name_access_points(&mut self, stay: impl Fn(u32) -> Option<(MacAddress, Option<u16>)>) {
         for occurrence in self.occurrences.iter_mut().filter(|one| one.access_point.is_none()) {
-            occurrence.access_point = access_point(occurrence.packet);
+            let stay = stay(occurrence.packet);
+            (occurrence.access_point, occurrence.aid) =
+                (stay.map(|(bssid, _)| bssid), stay.and_then(|(_, aid)| aid));
         }
     }
 
@@ -626,6 +631,7 @@ pub(super) fn find<'f>(
             late: Vec::new(),
             assumption: None,
             access_point: kind.is_of_cell().then_some(station),
+            aid: None,
         });
     }
     (verdict == Verdict::Violated).then_some(finding)

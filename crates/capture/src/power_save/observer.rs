@@ -260,15 +260,14 @@ impl Observer {
         }
         let (findings, agreements) = self.findings.into_all();
         let mut seen = Observations { findings, agreements, ..Observations::default() };
-        for (mac, mut state) in self.stations {
-            state.stays.has_aid(state.record.aid);
+        for (mac, state) in self.stations {
             seen.stations.push(state.record.beside(self.air).in_modes(&state.modes.spans));
             seen.modes.insert(mac, state.modes.spans);
             seen.stays.insert(mac, state.stays);
         }
         for finding in &mut seen.findings {
             if let Some(stays) = seen.stays.get(&finding.station) {
-                finding.name_access_points(|packet| Some(stays.at(packet)?.bssid));
+                finding.name_access_points(|packet| stays.at(packet).map(|stay| (stay.bssid, stay.aid)));
             }
         }
         seen
@@ -289,6 +288,7 @@ impl Observer {
         if let Some(station) = frame.transmitter.filter(|_| kind == FrameKind::PsPoll) {
             let (state, findings) = self.station(capture, station, packet, frame);
             state.expire(packet.at, findings);
+            state.is_associated_anew((packet, frame), findings);
             self.stations.entry(station).or_default().learn_aid(packet, frame, &self.cells);
             let (state, findings) = (self.stations.entry(station).or_default(), &mut self.findings);
             state.ps_poll(packet, frame, acknowledged, findings);
@@ -347,6 +347,8 @@ impl Observer {
         state.record.uapsd = frame.requested_uapsd.map(|categories| categories != 0);
         state.record.uapsd_categories = frame.requested_uapsd;
         state.association_request = Some(packet.number);
+        // Unless the response is captured, the next PS-Poll shows which one it has from now on.
+        state.record.aid = None;
         state.association = Association {
             listen_interval: frame.listen_interval,
             is_multi_link: frame.is_multi_link,
@@ -448,7 +450,7 @@ impl Observer {
         let (state, findings) = self.station(capture, frame.receiver, packet, frame);
         let request = state.association_request;
         state.leave(packet.at, findings);
-        state.record.has_aid(aid);
+        state.has_aid(aid, packet.number);
         (state.associated_at, state.emptied_at) = (Some(packet.at), Some(packet.at));
         let announces = frame.bssid.and_then(|bssid| capture.networks.get(&bssid)?.uapsd) == Some(true);
         if state.record.uapsd == Some(true) && announces {
@@ -497,7 +499,6 @@ impl Observer {
             self.active.push(mac);
         }
         if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
-            state.stays.has_aid(state.record.aid);
             state.stays.arrive(bssid, packet.number);
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
@@ -505,7 +506,9 @@ impl Observer {
                 state.record.forget_aid();
                 (state.association.is_multi_link, state.association.is_twt_requester) = (None, None);
             } else {
-                state.record.aid = state.record.aid.or(capture.associations.get(&mac).copied());
+                if let Some(aid) = capture.associations.get(&mac) {
+                    state.has_aid(*aid, packet.number);
+                }
                 let is_without_uapsd = capture.without_uapsd.contains(&mac);
                 state.record.uapsd = state.record.uapsd.or(is_without_uapsd.then_some(false));
             }

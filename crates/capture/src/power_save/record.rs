@@ -74,12 +74,6 @@ pub struct ObservedCounts {
 }
 
 impl StationRecord {
-    /// A frame shows the association identifier.
-    pub(super) fn has_aid(&mut self, aid: u16) {
-        self.aid_changed |= self.aid.is_some_and(|before| before != aid);
-        self.aid = Some(aid);
-    }
-
     /// The station has gone to another cell, which assigns another association identifier.
     pub(super) fn forget_aid(&mut self) {
         self.aid_changed |= self.aid.take().is_some();
@@ -203,11 +197,17 @@ impl Stays {
         self.0.push(Stay { bssid, aid: None, from: if self.0.is_empty() { 0 } else { packet } });
     }
 
-    /// The station has an association identifier where it is.
-    pub(super) fn has_aid(&mut self, aid: Option<u16>) {
-        if let Some(stay) = self.0.last_mut() {
-            stay.aid = aid.or(stay.aid);
+    /// A packet shows the association identifier of the station where it is. Returns whether it had another one there.
+    pub(super) fn has_aid(&mut self, aid: u16, packet: u32) -> bool {
+        let Some(last) = self.0.last_mut() else { return false };
+        let has_changed = last.aid.is_some_and(|before| before != aid);
+        if has_changed {
+            let stay = Stay { bssid: last.bssid, aid: Some(aid), from: packet };
+            self.0.push(stay);
+        } else {
+            last.aid = Some(aid);
         }
+        has_changed
     }
 
     /// The stay during which a packet was captured.

@@ -278,6 +278,23 @@ impl StationState {
         self.association.is_twt_requester != Some(false) && (!has_none || cell.has_broadcast_twt)
     }
 
+    /// A packet shows the association identifier.
+    pub(super) fn has_aid(&mut self, aid: u16, packet: u32) {
+        self.record.aid_changed |= self.stays.has_aid(aid, packet);
+        self.record.aid = Some(aid);
+    }
+
+    /// A PS-Poll with another association identifier than the last one: an association was missed, and with it what it said. What beacons said
+    /// of the last one since then was about another station.
+    pub(super) fn is_associated_anew(&mut self, poll: (&CapturedPacket, &AirFrame), findings: &mut Findings) {
+        let (packet, frame) = poll;
+        if self.record.aid.zip(frame.aid).is_some_and(|(before, now)| before != now) {
+            self.leave(packet.at, findings);
+            self.association = Association::default();
+            self.record.aid = None;
+        }
+    }
+
     /// A PS-Poll shows the association identifier, which was not known before. What More Data announced meanwhile is compared with the beacons
     /// since then: the frames of the station show whether the monitor missed another association.
     pub(super) fn learn_aid(
@@ -287,7 +304,7 @@ impl StationState {
         cells: &BTreeMap<MacAddress, Cell>,
     ) {
         let Some(aid) = frame.aid.filter(|_| self.record.aid.is_none() && !packet.repeated) else { return };
-        self.record.has_aid(aid);
+        self.has_aid(aid, packet.number);
         let cell = self.record.bssid.and_then(|bssid| cells.get(&bssid));
         if let Some((cell, (last, _))) = cell.and_then(|cell| Some((cell, cell.last_before(packet.at)?))) {
             self.read_promise(cell, last, aid);

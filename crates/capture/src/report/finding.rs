@@ -87,6 +87,9 @@ pub struct OccurrenceReport {
     pub verdict: &'static str,
     /// The access point that the station was with then; `null` if no frame shows one.
     pub access_point: Option<String>,
+    /// The station's association identifier there; left out if no frame shows one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub aid: Option<u16>,
     /// The packets that decide that, without acknowledgements: that of each of them which had to be acknowledged decides too, if it was
     /// captured. It is one of the four captured packets after its frame, mostly the first.
     pub packets: Vec<u32>,
@@ -406,6 +409,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                 packet: occurrence.packet,
                 verdict: occurrence.verdict.name(),
                 access_point: occurrence.access_point.map(|bssid| bssid.to_string()),
+                aid: occurrence.aid,
                 packets: if occurrence.deciding.is_empty() {
                     vec![occurrence.packet]
                 } else {
@@ -495,6 +499,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     packet,
                     verdict: "cost",
                     access_point: None,
+                    aid: None,
                     packets: vec![packet],
                     buffered_s: None,
                     due_s: Vec::new(),

@@ -351,7 +351,8 @@ fn frames_of_a_second_monitor_are_left_out() {
         (at_ms, bytes)
     };
     let mut frames = vec![(0, poll()), (0, ack(STATION)), (1, data(1, false)), (1, ack(AP)), (2, null(true))];
-    frames.extend((1..9).map(|count| stamped(100 * count, count as u16, if count == 5 { &[1] } else { &[] })));
+    frames
+        .extend((1..9).map(|count| stamped(100 * count, count as u16, if count == 5 { &[1] } else { &[] })));
     frames.extend([(503, poll()), (503, ack(STATION)), (504, data(2, false)), (504, ack(AP))]);
     frames.sort_by_key(|(at_ms, _)| *at_ms);
     let once = ladder(&frames);

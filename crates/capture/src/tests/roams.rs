@@ -125,3 +125,43 @@ fn the_copy_names_the_access_point_with_which_it_happened() {
     let text = String::from_utf8_lossy(&copy);
     assert!(text.contains(&format!("11.2.3.6], access point {OTHER_AP}: a beacon without")), "{text}");
 }
+
+/// A PS-Poll with another association identifier shows that an association was missed: the bit of beacons since then may have been the station's
+/// own, by its new number.
+#[test]
+fn a_ps_poll_with_another_number_shows_an_association_that_was_missed() {
+    let violated_with = |aid: u16| {
+        let poll = frame(FrameKind::PsPoll, true, |header| header.duration_id = 0xc000 | aid);
+        let number = |at_ms: u64, number: u16, aids| {
+            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
+            let mut bytes = beacon_of(1_000 * at_ms, tim, None);
+            let header = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
+            bytes[header + 22..header + 24].copy_from_slice(&(number << 4).to_le_bytes());
+            (at_ms, bytes)
+        };
+        let capture = ladder(&[
+            (0, super::poll()),
+            (0, ack(STATION)),
+            (1, data(1, false)),
+            (1, ack(AP)),
+            (2, null(true)),
+            // An association with number 2, and a PS-Poll, were missed.
+            (50, data(2, true)),
+            (50, ack(AP)),
+            number(100, 3, &[2]),
+            number(202, 4, &[2]),
+            (210, poll),
+            (210, ack(STATION)),
+            (211, data(5, false)),
+            (211, ack(AP)),
+            number(304, 6, &[]),
+        ]);
+        let seen = power_save::observe(&capture);
+        let found = seen.findings.iter().filter(|one| one.kind == FindingKind::TimNeverSet);
+        let violated: u64 = found.map(|one| one.count(Verdict::Violated)).sum();
+        let packets = [1, 14].map(|packet| seen.stays_of(STATION).at(packet).and_then(|stay| stay.aid));
+        (violated > 0, packets)
+    };
+    assert_eq!(violated_with(1), (true, [Some(1), Some(1)]));
+    assert_eq!(violated_with(2), (false, [Some(1), Some(2)]));
+}

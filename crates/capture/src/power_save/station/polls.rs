@@ -77,7 +77,7 @@ impl StationState {
         self.record.counts.ps_polls += 1;
         self.is_awake_at(mark, findings);
         if let Some(aid) = frame.aid {
-            self.record.has_aid(aid);
+            self.has_aid(aid, packet.number);
         }
         if self.polls.unanswered.as_ref().is_some_and(|polls| polls.gone.is_some()) {
             self.end_polls(packet.at, None, false);
