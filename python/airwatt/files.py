@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import signal
 import stat
@@ -51,11 +52,18 @@ def document_in(file: BinaryIO) -> Any:
 
 
 def parsed(text: str | bytes) -> Any:
-    """JSON that comes from elsewhere. Raises `ValueError`, also for NaN and infinity and what is nested too deeply."""
+    """JSON that comes from elsewhere. Raises `ValueError`, also for NaN, 1e999 and what is nested too deeply."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number that fits")
+    return number
 
 
 def _no_number(name: str) -> None:

@@ -148,6 +148,8 @@ def test_a_time_with_wake_ups_is_no_sleep(airwatt, tmp_path):
     refused = airwatt(*asked, "sleep=0s..10s")
     assert refused.status == 2
     assert refused.is_one_line("a time asleep, got a wake-up each 102.4 ms", "hint: dtim1=0s..10s")
+    for state in ("listen", "receive", "transmit"):
+        assert airwatt(*asked, f"{state}=0s..10s").is_one_line(f"--state {state}", "the device sleeps")
     for longer in ("dtim1=0s..40s", "sleep=0s..25s"):
         assert airwatt(*asked, longer).is_one_line(f"--state {longer}", "ends at 20 s")
 

@@ -102,6 +102,14 @@ def test_the_log_of_the_kernel_is_no_capture_and_no_document(program, tmp_path):
         assert words[-1] in err
 
 
+def test_a_folder_with_a_link_to_the_log_of_the_kernel_reads_the_rest(program, tmp_path):
+    (tmp_path / "1.pcap").symlink_to("/proc/kmsg")
+    (tmp_path / "2.pcap").write_bytes((ROOT / "captures/findings/tim-stuck-guilty.pcap").read_bytes())
+    process = program("analyze", str(tmp_path))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, "1.pcap" in out) == (1, True), (out, err)
+
+
 def test_an_interrupt_ends_the_wait_for_standard_input(program):
     process = program("analyze", "-", stdin=subprocess.PIPE)
     process.stdin.write("x")

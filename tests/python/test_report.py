@@ -462,6 +462,7 @@ def test_names_are_no_markup(airwatt, report, tmp_path):
         ('{"schema": 1, "scenario": "x", "stations": 5}', "document of each run"),
         ("[" * 100_000, "JSON"),
         ('{"schema": 1, "scenario": "x", "energy_j": NaN}', "JSON"),
+        ('{"schema": 1, "scenario": "x", "energy_j": 1e999}', "JSON"),
     ],
 )
 def test_a_wrong_document_is_one_line(airwatt, tmp_path, content, words):

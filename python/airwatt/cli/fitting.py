@@ -23,6 +23,8 @@ _STATES = ("sleep", "listen", "receive", "transmit")
 _AVERAGE = re.compile(r"dtim([1-9][0-9]{0,2})")
 _SAME = 0.01
 """A share by which the mean current between beacons is above the usual one without other wake-ups of the host."""
+_LEAST_AWAKE = 0.25
+"""The share of a chip's current in a state that another board takes in it at least."""
 _MISSING = 0.01
 """The share of a time that may lie behind the end of a trace, as digits that a reader rounds."""
 _BEACON_INTERVAL_S = 0.1024
@@ -46,6 +48,7 @@ def make(
     volts = base.voltage_v
     if volts is None:
         raise InputError(f"{base.name}: expected a profile with a voltage, which turns currents into powers, got none")
+    _check_awake(traced, base)
     periods = [(int(match[1]), volts * amperes) for key, amperes in measured if (match := _AVERAGE.fullmatch(key))]
     powers = [(key, volts * amperes) for key, amperes in measured if key in _STATES]
     if len({period for period, _ in periods}) < len(periods) or len({key for key, _ in powers}) < len(powers):
@@ -75,6 +78,18 @@ def make(
         *_lent(radio, name, shown),
     )
     show(f"wrote {new}", *averages_parts(shown), *parts)
+
+
+def _check_awake(traced: list[_Traced], base: Record) -> None:
+    """Raises `InputError` for a state of a radio that is on with a current that the chip has in none of them."""
+    for one in traced:
+        if one.key not in _STATES[1:] or one.mean_a * base.voltage_v >= _LEAST_AWAKE * base[f"{one.key}_w"]:
+            continue
+        usual = f"{1e3 * base[f'{one.key}_w'] / base.voltage_v:.3g} mA of {base.name}"
+        raise InputError(
+            f"--state {one.key}: expected something like the {usual}, got {1e3 * one.mean_a:.4g} mA: the device sleeps "
+            "for most of that time; hint: another time, or --of with another chip"
+        )
 
 
 class _Traced(NamedTuple):

@@ -110,7 +110,8 @@ def _title(document: Mapping[str, Any], finding: Mapping[str, Any], occurrence: 
     own = any(network["bssid"] == finding["station"] for network in document["air"]["networks"])
     where = f"{'access point' if own else 'station'} {finding['station']}"
     with_ = f" with {occurrence['access_point']}" if not own and occurrence["access_point"] else ""
-    return f"{finding['kind']}: {finding['severity']} of the {finding['whose']} ({name}, {where}{with_})"
+    text = f"{finding['kind']}: {finding['severity']} of the {finding['whose']} ({name}, {where}{with_})"
+    return textwrap.fill(text, 105)
 
 
 def _lines(document: Mapping[str, Any], finding: Mapping[str, Any]) -> Iterator[str]:

@@ -38,6 +38,8 @@ impl SourceFile {
     fn in_folder(path: PathBuf) -> Self {
         let name = file_name(&path);
         let refused = match std::fs::metadata(&path) {
+            // Links may lead to files of /proc, which count as regular.
+            Ok(metadata) if metadata.is_file() && metadata.len() == 0 => Some(CaptureError::Empty(name)),
             Ok(metadata) if metadata.is_file() => None,
             Ok(_) => Some(CaptureError::NotACapture(name, NOT_REGULAR.to_owned())),
             Err(error) => Some(failure(&name, &error)),
@@ -56,8 +58,12 @@ impl SourceFile {
             let file = File::open(path).map_err(|error| failure(&self.name, &error))?;
             // The size is that of the file that is open, whatever the path names by now.
             let metadata = file.metadata().map_err(|error| failure(&self.name, &error))?;
-            if !self.in_folder {
-                check_kind(&self.name, &metadata)?;
+            if let Err(error) = check_kind(&self.name, &metadata) {
+                if !self.in_folder {
+                    return Err(error);
+                }
+                self.refused = Some(error);
+                return Ok(());
             }
             self.bytes = metadata.is_file().then_some(metadata.len());
             self.origin = Origin::File(file);
