@@ -641,6 +641,15 @@ def test_a_capture_has_the_radio_that_its_run_had_from_a_file(airwatt, tmp_path)
     assert document["policies"][0]["energy_j"] - after_j == pytest.approx(energy_j, rel=0.05)
 
 
+def test_a_radio_that_is_not_known_is_said(airwatt, tmp_path):
+    """Another one was taken, and its energies were those of the capture."""
+    capture = tmp_path / "idle.pcapng"
+    airwatt("run", "idle", "--set", "duration=2s", "--pcap", capture)
+    capture.write_bytes(capture.read_bytes().replace(b"esp32-c3", b"esp99-x9"))
+    notes = " ".join(airwatt("analyze", capture, "--policy", "psm", "--json").json["capture"]["notes"])
+    assert 'the capture names radio "esp99-x9" for 02:00:00:00:01:01' in notes
+
+
 def test_a_radio_that_a_key_names_is_that_of_the_option(airwatt, tmp_path):
     """It was read after privileges were given up, and the answer named another radio than the one of its energies."""
     name = tmp_path / "mine.toml"

@@ -8,6 +8,7 @@ all else is a scenario, which is simulated for the report.
 from __future__ import annotations
 
 import json
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -114,6 +115,10 @@ def _is_document(path: Path) -> bool:
     if path.suffix.lower() == ".json":
         return True
     try:
+        about = path.stat()
+        # To read a file of /proc may do something, and it counts as a regular one without bytes.
+        if not stat.S_ISREG(about.st_mode) or about.st_size == 0:
+            return False
         with path.open("rb") as file:
             return file.read(64).lstrip().startswith(b"{")
     except OSError:

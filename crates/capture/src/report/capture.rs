@@ -1,6 +1,7 @@
 //! The file, its segments, its flows, and the addresses that may be the station.
 
 use airwatt_base::Span;
+use airwatt_dot11::MacAddress;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -187,6 +188,15 @@ fn notes(capture: &Capture) -> Vec<String> {
     }
     if notes.out_of_order > 0 {
         list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
+    }
+    let is_unknown = |(mac, _): &(&MacAddress, &String)| capture.named_radio(**mac).is_none();
+    let mut unknown = capture.radios.iter().filter(is_unknown).peekable();
+    if let Some((mac, name)) = unknown.peek() {
+        let (mac, name, count) = (*mac, *name, unknown.clone().count());
+        let others = if count > 1 { format!(" (and so on, for {count} stations)") } else { String::new() };
+        list.push(format!(
+            "the capture names radio {name:?} for {mac}{others}, which is no profile that ships or that it has: without --radio another is assumed"
+        ));
     }
     if let Some(Doubles { frames, apart }) = notes.doubles {
         list.push(format!(
