@@ -31,12 +31,20 @@ use setting::Setting;
 /// Numbers of beacon intervals from one beacon that is received to the next, beside every beacon, that are candidates: DTIM beacons
 /// that are skipped if the access point announces each beacon as one. 3 and 10 are the intervals of makers' data sheets.
 const LISTEN_INTERVALS: [u32; 3] = [1, 3, 10];
+
+/// Up to this round trip the timeouts that are tried anyway are close together.
+const SHORT_TRIP: Span = Span::from_millis(100);
+/// A timeout beyond a round trip is a tenth longer, in whole steps.
+const STEP: Span = Span::from_millis(10);
 /// A modelled delay that exceeds the budget by less than this is left to the simulation.
 const UNDECIDED_S: f64 = 0.001;
 /// Number of candidates beyond the budget that are simulated too, to find out what more delay would save.
 const BEYOND: usize = 2;
 /// Delay bounds at which a tunnel is evaluated, beside the budget.
 const TUNNEL_BOUNDS_S: [f64; 8] = [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1];
+
+/// The setting of a policy that is a time without traffic.
+const TIMEOUT: &str = "timeout";
 
 /// How many of the models' best within the budget are simulated unless the caller says it, beside those that are in any case.
 pub const CONFIRM: usize = 4;
@@ -75,6 +83,22 @@ impl Candidate {
             estimate.trials.iter().map(move |trial| candidate(trial, None)).chain(skipping)
         });
         candidates.collect()
+    }
+
+    /// The timeout that outlasts a long round trip by little, and so an answer, with the listen intervals that are tried.
+    fn beyond(rtt: Span) -> Vec<Self> {
+        let timeout = STEP * (rtt + rtt / 10).as_nanos().div_ceil(STEP.as_nanos());
+        let of_timeouts = Self::all()
+            .into_iter()
+            .filter(|candidate| candidate.setting.is_some_and(|(key, _)| key == TIMEOUT));
+        let mut beyond: Vec<Self> = Vec::new();
+        for one in of_timeouts.filter(|_| rtt > SHORT_TRIP) {
+            let candidate = Self { setting: Some((TIMEOUT, timeout)), ..one };
+            if !beyond.contains(&candidate) {
+                beyond.push(candidate);
+            }
+        }
+        beyond
     }
 
     /// Whether it takes an access point that agrees on wake times.
@@ -181,7 +205,9 @@ impl ModelPlan {
             let setting = setting.as_ref()?.listening(candidate.listen_interval)?;
             estimate(&setting.traffic(candidate.dozing)?, candidate)
         };
-        let candidates = asked(model, question, scenario.station.first().map_or(1, usual));
+        let usual = scenario.station.first().map_or(1, usual);
+        let rtt = scenario.wired.as_ref().map_or(Span::ZERO, |wired| wired.rtt);
+        let candidates = asked(model, question, usual, Candidate::beyond(rtt));
         let Some(setting) = setting else {
             return Self { candidates, tunnel: None, tunnel_curve: Vec::new() };
         };
@@ -206,7 +232,7 @@ impl ModelPlan {
         let model = |candidate: &Candidate| {
             estimate(&traffic.as_ref()?.listening(candidate.listen_interval), candidate)
         };
-        let candidates = asked(model, question, captured.cell.listen_interval);
+        let candidates = asked(model, question, captured.cell.listen_interval, Vec::new());
         Self { candidates, tunnel: None, tunnel_curve: Vec::new() }
     }
 }
@@ -226,10 +252,17 @@ pub struct CapturedTraffic {
     pub receive_s: f64,
 }
 
-fn asked(model: impl Fn(&Candidate) -> Option<Modelled>, question: ModelQuestion, usual: u32) -> Vec<Asked> {
+fn asked(
+    model: impl Fn(&Candidate) -> Option<Modelled>,
+    question: ModelQuestion,
+    usual: u32,
+    beside: Vec<Candidate>,
+) -> Vec<Asked> {
     let ModelQuestion { budget_s, confirm, .. } = question;
     let with_model = |candidate: Candidate| Asked { model: model(&candidate), candidate, confirm: false };
-    let tried = Candidate::all().into_iter().filter(|candidate| question.has(candidate, usual));
+    let all = Candidate::all();
+    let beside = beside.into_iter().filter(|candidate| !all.contains(candidate));
+    let tried = all.iter().cloned().chain(beside).filter(|candidate| question.has(candidate, usual));
     let mut candidates: Vec<_> = tried.map(with_model).collect();
     for index in to_confirm(&candidates, budget_s, confirm) {
         candidates[index].confirm = true;

@@ -349,3 +349,20 @@ fn wake_times_are_tried_where_both_sides_have_them() {
     };
     assert_eq!((intervals(false), intervals(true)), (0, 4));
 }
+
+/// Above a long round trip a timeout is tried that outlasts it by little: 1 s took more than twice the energy of 220 ms for the same delay.
+#[test]
+fn a_timeout_just_above_a_long_round_trip_is_tried() {
+    let timeouts = |rtt: &str| -> BTreeSet<Span> {
+        let keys = [("wired.rtt".to_owned(), rtt.to_owned())];
+        let plan = ModelPlan::of_scenario(&Scenario::load("sensor", &keys).unwrap(), question(1.0));
+        let tried = plan.candidates.iter().filter(|asked| asked.candidate.policy == "timeout");
+        tried.filter_map(|asked| Some(asked.candidate.setting?.1)).collect()
+    };
+    let usual = timeouts("20ms");
+    assert_eq!(timeouts("100ms"), usual);
+    for (rtt, beside) in [("200ms", 220), ("250ms", 280), ("333ms", 370)] {
+        let expected: BTreeSet<Span> = usual.iter().copied().chain([Span::from_millis(beside)]).collect();
+        assert_eq!(timeouts(rtt), expected, "{rtt}");
+    }
+}
