@@ -520,6 +520,39 @@ def test_a_rule_that_is_not_evaluated_any_more_fails_the_comparison(airwatt, wit
     assert "evaluated before, and not now" in lost.err
 
 
+def test_a_station_about_which_nothing_is_decided_is_named(airwatt, tmp_path):
+    """It passed every check of all stations, since another one was decided."""
+    head, records = _records(SHIPPED / "tim-never-set-innocent.pcap")
+    own, other = (bytes([2, 0, 0, 0, 0, number]) for number in (2, 9))
+    (link,) = struct.unpack_from("<I", head, 20)
+
+    def kind(frame):
+        return frame[struct.unpack_from("<H", frame, 2)[0] if link == 127 else 0]
+
+    # Without a PS-Poll no frame shows the association identifier of the other one.
+    both = [
+        (time, each)
+        for time, frame in records
+        for each in ([frame, frame.replace(own, other)] if own in frame and kind(frame) != 0xA4 else [frame])
+    ]
+    path = _written(tmp_path / "two.pcap", head, both)
+    check = ["analyze", path, "--station", "all", "--fail-if", "findings.tim-never-set.count > 0"]
+    loose = airwatt(*check, "--junit", tmp_path / "rules.xml")
+    assert (loose.status, "02:00:00:00:00:09" in loose.err) == (0, True), loose.err
+    suite = ElementTree.parse(tmp_path / "rules.xml").getroot()
+    skipped = suite.find("testcase[@name='tim-never-set 02:00:00:00:00:09']/skipped")
+    assert "association identifier" in skipped.get("message")
+    strict = airwatt(*check, "--strict")
+    assert (strict.status, "not evaluated for all stations" in strict.err) == (1, True), strict.err
+    # An earlier capture had its PS-Polls.
+    polls = [(time, frame.replace(own, other)) for time, frame in records if own in frame]
+    before = _written(tmp_path / "before.pcap", head, sorted([*records, *polls], key=lambda record: record[0]))
+    document = airwatt("analyze", before, "--station", "all", "--json").out
+    (tmp_path / "before.json").write_text(document)
+    compared = airwatt("analyze", path, "--station", "all", "--compare", tmp_path / "before.json")
+    assert (compared.status, "evaluated before, and not now" in compared.err) == (1, True), compared.err
+
+
 def test_junit_has_the_packets_and_the_reasons(airwatt, without_beacons, tmp_path):
     file = tmp_path / "rules.xml"
     airwatt("analyze", SHIPPED / "tim-never-set-guilty.pcap", "--junit", file)
