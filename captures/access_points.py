@@ -22,7 +22,6 @@ from findings import (
     OTHER,
     QOS_DATA,
     QOS_NULL,
-    RETRY,
     Air,
     Case,
     again,
@@ -409,7 +408,7 @@ def ignored_poll(air: Air, case: str) -> None:
             air.poll(later_ms + 3)
     air.poll(later_ms + 2.5)
     if case == "copy":
-        air.put(later_ms + 3.5, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+        air.again(later_ms + 3.5, frame)
     else:
         air.down(later_ms + 3.5)
     air.end()
@@ -454,7 +453,7 @@ def asked_again(air: Air, case: str) -> None:
     at_ms = air.beacon(bit=True)
     air.poll(at_ms + 3)
     if case == "retried":
-        air.put(at_ms + 4, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+        air.again(at_ms + 4, frame)
     else:
         air.down(at_ms + 4)
     air.end()

@@ -99,6 +99,10 @@ class Air:
         self.put(at_ms, frame, missed=missed)
         return at_ms
 
+    def again(self, at_ms: float, frame: bytes) -> None:
+        """Puts the retransmission of a frame to the station, which is acknowledged."""
+        self.put(at_ms, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+
     def down(
         self, at_ms: float, *, more: bool = False, missed: bool = False, heard: bool = True, packet: bytes = b""
     ) -> bytes:
@@ -487,7 +491,7 @@ def late_delivery(air: Air, case: str) -> None:
         air.put(at_ms + every_ms * (number + 1), control(CTS, OTHER))
     if case == "copy":
         frame = air.down(at_ms + 1, missed=True)
-        air.put(at_ms + 80, bytes([frame[0], frame[1] | RETRY]) + frame[2:], answered=ACCESS_POINT)
+        air.again(at_ms + 80, frame)
     else:
         air.down(at_ms + (1 if case == "innocent" else 80))
     air.end()

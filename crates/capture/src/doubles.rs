@@ -43,24 +43,21 @@ pub(crate) fn leave_out(capture: &mut Capture) {
 fn apart(capture: &Capture) -> Option<Span> {
     let mut first: BTreeMap<Key, Instant> = BTreeMap::new();
     let mut apart: BTreeMap<Key, Span> = BTreeMap::new();
-    for (packet, frame, key) in keys(capture).filter(|(.., key)| key.4.2 > 0) {
-        let before = first.insert(key, packet.at);
-        if let Some(before) = before.filter(|before| packet.at.saturating_since(*before) <= FARTHEST)
-            && frame.sequence_control.is_some()
-        {
-            apart.entry(key).or_insert(packet.at.saturating_since(before));
+    for packet in &capture.packets {
+        let beacon =
+            capture.frame(packet).filter(|frame| frame.beacon.is_some() && frame.sequence_control.is_some());
+        let Some(key) = beacon.map(|frame| key(capture, frame)).filter(|(.., (_, _, stamp))| *stamp > 0)
+        else {
+            continue;
+        };
+        let late = first.insert(key, packet.at).map(|before| packet.at.saturating_since(before));
+        if let Some(late) = late.filter(|late| *late <= FARTHEST) {
+            apart.entry(key).or_insert(late);
         }
     }
     let mut spans: Vec<Span> = apart.into_values().collect();
     spans.sort_unstable();
     (spans.len() >= LEAST).then(|| spans[spans.len() / 2])
-}
-
-fn keys(capture: &Capture) -> impl Iterator<Item = (&CapturedPacket, &AirFrame, Key)> {
-    capture.packets.iter().filter_map(|packet| {
-        let frame = capture.frame(packet)?;
-        Some((packet, frame, key(capture, frame)))
-    })
 }
 
 fn key(capture: &Capture, frame: &AirFrame) -> Key {

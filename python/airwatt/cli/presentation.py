@@ -20,7 +20,7 @@ from airwatt.aggregates import (
     over,
     shown_flow_bps,
     station_label,
-)  # fmt: skip
+)
 from airwatt.cli.output import note_file, print_json, show, writing
 from airwatt.results import Result, Runs
 

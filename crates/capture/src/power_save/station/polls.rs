@@ -254,10 +254,11 @@ impl StationState {
 
     /// A sequence of PS-Polls ends, with a response or without. Of the response an earlier transmission may have been missed (`is_copy`).
     pub(super) fn end_polls(&mut self, at: Instant, answer: Option<Mark>, is_copy: bool) {
+        let is_repeated = answer.is_some() && self.polls.asked_before(at);
         let Some(polls) = self.polls.unanswered.take() else { return };
         let (Some(bssid), Some(aid)) = (self.record.bssid, self.record.aid) else { return };
         let waited = at.saturating_since(polls.first().0);
-        if waited <= NEVER && (answer.is_none() || polls.polls.len() == 1 || !is_late(waited)) {
+        if waited <= NEVER && !is_repeated {
             return;
         }
         if let Some(promise) = &mut self.promised
