@@ -393,7 +393,14 @@ def test_the_answer_says_which_limit_the_default_and_the_daemon_fail(airwatt):
 def test_few_packets_are_said(airwatt):
     few = ["advise", "--flow", "down:request-response:1s", "--duration", "8s", "--runs", "1", "--delay", "100ms"]
     shown = " ".join(airwatt(*few).out.split())
-    assert re.search(r"few packets: the 95th percentile of \d+ in a run is the delay of the slowest", shown)
+    assert re.search(r"few packets: of \d+ in a run the slowest counts; a longer one may have a slower", shown)
+
+
+def test_reports_meet_beacons_at_all_phases():
+    """Answers to reports each 30 s move by 3.2 ms against the beacons that bring them, so that 20 are too few of them."""
+    path = {"station.radio": "esp32-c3", "wired.rtt": "250ms"}
+    found = advice.advise(advice.scenario_of(["up:mqtt:30s:60B"], path), 0.08, runs=1)
+    assert found.default.simulation.delay_p95_s == pytest.approx(0.95 * 0.1024, rel=0.05)
 
 
 def test_delays_do_not_depend_on_how_long_a_connection_is_simulated():

@@ -92,7 +92,7 @@ def test_keep_alives_last_as_long_as_the_same_flow_of_a_scenario(airwatt, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("flows", "duration"), [(["up:periodic:30s"], "600s"), (["up:periodic:30s", "up:mqtt:60s"], "1200s")]
+    ("flows", "duration"), [(["up:periodic:30s"], "3030s"), (["up:periodic:30s", "up:mqtt:60s"], "6060s")]
 )
 def test_reports_are_as_frequent_as_they_are_said_to_be(airwatt, flows, duration):
     """Without a duration whole intervals are simulated: 20 s of a report each 30 s have one report."""

@@ -48,7 +48,7 @@ def few(found: Advice, row: Row) -> Iterator[str]:
     if figures is None or has_no_packets(figures) or figures.waited_for is None or figures.waited_for >= _FEWEST:
         return
     each = "in the capture" if found.from_capture else "in a run"
-    yield f"few packets: the 95th percentile of {figures.waited_for} {each} is the delay of the slowest"
+    yield f"few packets: of {figures.waited_for} {each} the slowest counts; a longer one may have a slower"
 
 
 def why_not(found: Advice, row: Row) -> str:

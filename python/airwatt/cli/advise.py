@@ -69,7 +69,7 @@ def command(
         Option(
             "--duration",
             metavar="TIME",
-            help="How long flows without an end are simulated; default: 20s, or 20 intervals of things.",
+            help="How long flows without an end are simulated; default: 20s, or 101 intervals of things.",
         ),
     ] = None,
     confirm: Annotated[
