@@ -397,7 +397,7 @@ def test_few_packets_are_said(airwatt):
 
 
 def test_reports_meet_beacons_at_all_phases():
-    """Answers to reports each 30 s move by 3.2 ms against the beacons that bring them, so that 20 are too few of them."""
+    """Answers to reports each 30 s move by 3.2 ms against the beacons that bring them, so that 20 are too few."""
     path = {"station.radio": "esp32-c3", "wired.rtt": "250ms"}
     found = advice.advise(advice.scenario_of(["up:mqtt:30s:60B"], path), 0.08, runs=1)
     assert found.default.simulation.delay_p95_s == pytest.approx(0.95 * 0.1024, rel=0.05)

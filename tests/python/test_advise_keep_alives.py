@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from airwatt import advice, laboratory
 from airwatt.advice import beside_none, keep_alives, network_stack
 from airwatt.cli import advice_answer
 
+ROOT = Path(__file__).parents[2]
 # Keep-alives are priced with each candidate: a quarter of them is what the chip can be told.
 CHIP = ["--target", "esp-idf"]
 
@@ -130,6 +132,19 @@ def test_deep_sleep_stands_beside_reports():
     # Whoever is asked something has to be there.
     down = advice.scenario_of(["down:periodic:60s:60B"], {"station.radio": "esp32-c3"}, "2min")
     assert advice.advise(down, 1.0, runs=1).deep_sleep is None
+
+
+def test_the_timer_of_tcp_is_priced_beside_a_captured_connection(airwatt, tmp_path):
+    """Frames of lwIP are in a capture, but nothing of its timer is."""
+    capture = tmp_path / "reports.pcapng"
+    airwatt("run", "sensor", "--set", "duration=130s", "--pcap", capture)
+    shown = airwatt.output(["advise", capture, "--radio", "esp32-c3", "--delay", "1s", "--battery", "1000mAh"])
+    shown = " ".join(shown.split())
+    assert re.search(r"not in it is lwIP's TCP timer of 250 ms, 40\.\d+ µA more \(\d", shown)
+    assert "frames of lwIP" not in shown
+    # Half a per cent of a radio that is never asleep.
+    awake = airwatt.output(["advise", ROOT / "captures/tcp-download.pcapng", "--radio", "esp32-c3", "--delay", "1s"])
+    assert "TCP timer of 250 ms, " not in awake
 
 
 def test_what_lwip_does_by_itself_has_a_price(airwatt, tmp_path):

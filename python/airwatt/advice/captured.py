@@ -10,7 +10,7 @@ from typing import Any
 
 from airwatt import _core, laboratory
 from airwatt._core import CONFIRM, InputError
-from airwatt.advice import platforms
+from airwatt.advice import network_stack, platforms
 from airwatt.advice.answer import Advice, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.chip import Chip
@@ -76,7 +76,11 @@ def advise_capture(
                 advice.bound = _figures(replay, packets)
             else:
                 names[replay["policy"]].simulation = _figures(replay, packets)
-    return advice.decide(target)
+    advice.decide(target)
+    if platforms.is_esp_idf(chip.name, target):
+        has_tcp = any(flow["protocol"] == "tcp" for flow in first["flows"])
+        advice.network_stack = network_stack.of_capture(radio or radio_name, is_tcp_open=has_tcp)
+    return advice
 
 
 def _name(candidate: Candidate) -> str:

@@ -54,8 +54,9 @@ def hints(
 
     `adds` says what a mean power more is: a current, and days.
     """
-    arp, report = ("", "") if stack is None else (f" ({adds(more_w)})" for more_w in stack.frames_w.values())
-    where = "no figure here unless they were captured" if stack is None else "no other figure here as traffic"
+    prices_w = {} if stack is None else stack.frames_w
+    arp, report = (f" ({adds(more_w)})" for more_w in prices_w.values()) if prices_w else ("", "")
+    where = "no other figure here as traffic" if prices_w else "no figure here unless they were captured"
     yield (
         f"lwIP of ESP-IDF sends a gratuitous ARP each 60 s as it comes{arp}, and with IPv6 an MLDv6 report "
         f"each 40 s{report}, which wake the radio and are in {where}: "

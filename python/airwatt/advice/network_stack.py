@@ -31,10 +31,10 @@ _AWAKE = "dfs"
 class NetworkStack:
     """What the stack adds to a candidate."""
 
-    frame_j: float
-    """Energy of one frame that nobody asked for."""
+    frame_j: float | None
+    """Energy of one frame that nobody asked for; None beside a capture, which has those that were sent."""
     frames_w: dict[str, float]
-    """What those of each kind add on the average."""
+    """What those of each kind add on the average; none beside a capture."""
     awake_mode: str | None
     """The mode of the host in which it is awake for a timer; None if the profile has none."""
     awake_w: float | None
@@ -61,14 +61,27 @@ def price(
     }
     [(idle, loaded)] = beside_none.runs(scenario, [candidate], flow, _COUNT * each_s, seed, store)
     frame_j = max(0.0, loaded.energy_j - idle.energy_j) / _COUNT
-    radio = laboratory.radio(str(station["radio"]))
+    frames_w = {name: frame_j / each_s for name, each_s in FRAMES.items()}
+    is_tcp_open = keeps_alive or any(each.get("transport") != "udp" for each in keys["flow"])
+    return _with_timer(frame_j, frames_w, str(station["radio"]), is_tcp_open=is_tcp_open)
+
+
+def of_capture(radio: str, *, is_tcp_open: bool) -> NetworkStack:
+    """The timer alone: what the stack sends is in the capture."""
+    return _with_timer(None, {}, radio, is_tcp_open=is_tcp_open)
+
+
+def _with_timer(
+    frame_j: float | None, frames_w: dict[str, float], radio_name: str, *, is_tcp_open: bool
+) -> NetworkStack:
+    radio = laboratory.radio(radio_name)
     awake = next((mode for mode in radio.modes if mode.id == _AWAKE and radio.mode != _AWAKE), None)
     more_w = None if awake is None else awake.sleep_w - radio.sleep_w
     return NetworkStack(
         frame_j,
-        {name: frame_j / each_s for name, each_s in FRAMES.items()},
+        frames_w,
         None if awake is None else awake.name,
         None if awake is None else awake.sleep_w,
         None if more_w is None or more_w <= 0 else more_w * 1e-3 / TCP_TIMER_S,
-        keeps_alive or any(each.get("transport") != "udp" for each in keys["flow"]),
+        is_tcp_open,
     )

@@ -103,7 +103,7 @@ _INTERVALS = 101
 """Intervals of things that are simulated, if they take no more than `_MOST_S`.
 
 Of a hundred messages beside the first the 95th percentile is not that of the slowest, and they meet beacons at all
-phases: those of 30 s move by 3.2 ms from one to the next, so that 20 of them would meet two thirds of a beacon interval.
+phases: those of 30 s move by 3.2 ms from one to the next, so that 20 would meet two thirds of a beacon interval.
 """
 _MOST_S = 21_600.0
 

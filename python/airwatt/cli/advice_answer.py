@@ -233,16 +233,8 @@ def _notes(found: Advice) -> Iterator[str]:
             "it adds more to the mean delay than to the 95th percentile: each is compared with that of a radio "
             "that never sleeps, whose slowest packets may be delayed less than others"
         )
-    stack = found.network_stack
-    if stack is not None:
-        priced = " and ".join(
-            f"{kind}, {more(found, watts)}{_left(found, watts)}" for kind, watts in stack.frames_w.items()
-        )
-        timer_w, timer = stack.timer_w_each_ms if stack.is_tcp_open else None, ""
-        if timer_w is not None and figures is not None and timer_w > _DECIDES * figures.power_w:
-            each = f"{more(found, timer_w)}{_left(found, timer_w)}"
-            timer = f"; nor lwIP's TCP timer of 250 ms, {each} for each ms that it keeps the host awake"
-        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{timer}{_of_stack(found, stack)}"
+    if found.network_stack is not None:
+        yield from _beyond_flows(found, found.network_stack)
     if found.untried:
         yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
@@ -263,6 +255,23 @@ def _of_own_profile(found: Advice) -> Iterator[str]:
         )
     elif chip.is_own and own is None and found.target is None:
         yield f"on what {chip.name} is set is not known: --target says that ({', '.join(platforms.TARGETS)})"
+
+
+def _beyond_flows(found: Advice, stack: NetworkStack) -> Iterator[str]:
+    """What lwIP does that is in no flow, and in no capture."""
+    best = found.ranked[0].simulation
+    timer_w, timer = stack.timer_w_each_ms if stack.is_tcp_open else None, ""
+    if timer_w is not None and best is not None and timer_w > _DECIDES * best.power_w:
+        each = f"{more(found, timer_w)}{_left(found, timer_w)}"
+        timer = f"lwIP's TCP timer of 250 ms, {each} for each ms that it keeps the host awake"
+    if stack.frames_w:
+        priced = " and ".join(
+            f"{kind}, {more(found, watts)}{_left(found, watts)}" for kind, watts in stack.frames_w.items()
+        )
+        beside = f"; nor {timer}" if timer else ""
+        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{beside}{_of_stack(found, stack)}"
+    elif timer:
+        yield f"not in it is {timer}"
 
 
 def _of_stack(found: Advice, stack: NetworkStack) -> str:
