@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -128,3 +129,19 @@ def violated(path):
     """The rules that the frames of the scripted station violate."""
     document = laboratory.analyze(path, station="02:00:00:00:00:02", policies=["psm"]).to_dict()
     return {check["kind"] for check in document["checks"] if check["violated"]}
+
+
+def pcap_records(path):
+    """The records of a capture: seconds and microseconds, and the frame."""
+    file, at, records = path.read_bytes(), 24, []
+    while at < len(file):
+        length = struct.unpack_from("<I", file, at + 8)[0]
+        records.append((struct.unpack_from("<II", file, at), file[at + 16 : at + 16 + length]))
+        at += 16 + length
+    return file[:24], records
+
+
+def write_pcap(path, head, records):
+    lines = (struct.pack("<IIII", *time, len(frame), len(frame)) + frame for time, frame in records)
+    path.write_bytes(head + b"".join(lines))
+    return path
