@@ -274,6 +274,16 @@ def tim_never_set(air: Air, case: str) -> None:
         fetched(air, air.beacon(bit=True) + 3)
         air.end()
         return
+    if case == "guilty-woke":
+        # After beacons without the bit the station wakes up by a Null frame with the next number of its own.
+        fetched(air, air.beacon(bit=True) + 3, more=True)
+        for _ in range(3):
+            at_ms = air.beacon()
+        air.null(at_ms + 20, sleeps=False)
+        air.down(at_ms + 20.5)
+        air.null(at_ms + 60, sleeps=True)
+        air.end()
+        return
     if case == "taken":
         # The station asks right before a beacon, which comes before the frame.
         fetched(air, air.beacon(bit=True) + 3, more=True)
@@ -687,6 +697,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "uapsd",
             "retried",
             "guilty-retried",
+            "guilty-woke",
             "taken",
         ),
     ),

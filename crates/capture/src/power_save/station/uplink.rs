@@ -117,7 +117,8 @@ impl Uplink {
 
 /// The frames before and after `at` if they prove that the station was in power save then: nothing between them can have
 /// changed its mode, by their numbers or since both say so and one is a PS-Poll. PS-Polls have no number, so that those next to the time, before
-/// and after them, have to follow each other too. The access point has to have heard one of those that say so.
+/// and after them, have to follow each other too: a frame by which the station wakes up after a PS-Poll proves it by the one before that. The
+/// access point has to have heard one of those that say so.
 fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
     let (earlier, later) = frames.split_at(frames.partition_point(|frame| frame.at <= at));
     let shows_mode = |frame: &&ModeFrame| frame.asleep.is_some();
@@ -125,10 +126,6 @@ fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
     let last_modes = earlier.iter().rev().filter(shows_mode);
     let was_heard = last_modes.clone().take_while(|frame| sleeps(frame)).any(|frame| frame.heard);
     let (before, after) = (last_modes.clone().next()?, later.iter().find(shows_mode)?);
-    let is_of_one_counter = match (before.number, after.number) {
-        (Some((one, _)), Some((other, _))) => one == other,
-        _ => sleeps(after),
-    };
     let numbers = |frame: &ModeFrame| frame.number;
     let next: Vec<(Counter, u16)> = later.iter().take(NEARBY).filter_map(numbers).collect();
     let mut last: Vec<(Counter, u16)> = Vec::new();
@@ -137,6 +134,11 @@ fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
             last.push(number);
         }
     }
+    let is_of_one_counter = match (before.number, after.number) {
+        (Some((one, _)), Some((other, _))) => one == other,
+        (None, Some((other, _))) => sleeps(after) || last.iter().any(|(counter, _)| *counter == other),
+        _ => sleeps(after),
+    };
     let misses_none = last.iter().all(|(counter, first)| {
         let second = next.iter().find(|(other, _)| other == counter);
         second.is_none_or(|(_, second)| second.wrapping_sub(*first) & 0xfff <= 1)
