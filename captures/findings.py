@@ -284,6 +284,15 @@ def tim_never_set(air: Air, case: str) -> None:
         air.null(at_ms + 60, sleeps=True)
         air.end()
         return
+    if case == "awake":
+        # The station is awake for a beacon by Null frames that the monitor misses, and no later frame has a number.
+        fetched(air, air.beacon(bit=True) + 3, more=True)
+        air.null(INTERVAL_MS * air.beacons - 8, sleeps=False, missed=True)
+        air.null(air.beacon() + 2, sleeps=True, missed=True)
+        fetched(air, air.beacon(bit=True) + 3)
+        for _ in range(3):
+            air.beacon()
+        return
     if case == "taken":
         # The station asks right before a beacon, which comes before the frame.
         fetched(air, air.beacon(bit=True) + 3, more=True)
@@ -698,6 +707,7 @@ CASES: dict[str, tuple[Case, tuple[str, ...]]] = {
             "retried",
             "guilty-retried",
             "guilty-woke",
+            "awake",
             "taken",
         ),
     ),

@@ -57,7 +57,10 @@ def frames() -> list[tuple[float, int, bytes]]:
     poll = control(PS_POLL, ACCESS_POINT, STATION, field=0xC000 | AID)
     to_station, to_access_point = control(ACK, STATION), control(ACK, ACCESS_POINT)
     found = [(BEACON_INTERVAL_TU * TIME_UNIT_S * i, 2, beacon(i, bit=i == 2)) for i in range(7)]
-    found += [(0.020, 48, doze), (0.0201, 48, to_station)]
+    # The numbers of both say that no frame of the station was missed in between, by which it was awake for a time.
+    wake = header(NULL, TO_DS, ACCESS_POINT, STATION, ACCESS_POINT, sequence=1)
+    for at, null in ((0.020, doze), (0.560, wake)):
+        found += [(at, 48, null), (at + 0.0001, 48, to_station)]
     for number, after, more in ((1, 2, True), (2, 5, False)):
         at = BEACON_INTERVAL_TU * TIME_UNIT_S * after + 0.003
         found += [(at, 48, poll), (at + 0.0002, 48, data(number, more=more)), (at + 0.0004, 48, to_access_point)]

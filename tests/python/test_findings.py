@@ -325,6 +325,7 @@ def _concealed(script, listen_interval, beacons):
     for _ in range(beacons):
         at_ms = air.beacon()
     script.fetched(air, at_ms + 3)
+    air.null(at_ms + 20, sleeps=False)
     return sorted(air.frames), null_ms, poll_ms
 
 
@@ -339,12 +340,13 @@ def test_how_early_a_capture_has_to_begin(script, tmp_path):
     for listen_interval, judged in ((10, 3), (3, 2), (1, 0)):
         frames, null_ms, poll_ms = _concealed(script, listen_interval, 3)
         assert violated(frames, 0) == judged
-        assert violated(frames, null_ms) == violated(frames, poll_ms) == 3
-        assert violated(frames, poll_ms + 1) == 0
+        assert violated(frames, null_ms) == 3
+        assert violated(frames, null_ms + 1) == violated(frames, poll_ms) == 0
+        # It has to end with such a frame, too.
+        assert violated(frames[:-2], null_ms) == 0
     # One beacon is enough, and another one by which its target time is known.
-    frames, _, poll_ms = _concealed(script, 10, 1)
-    assert violated(frames, poll_ms - 3) == 1
-    assert violated(frames, poll_ms) == 0
+    frames, null_ms, _ = _concealed(script, 10, 1)
+    assert violated(frames, null_ms) == 1
 
 
 def test_a_clock_that_jumps_makes_no_request_late(script, tmp_path):

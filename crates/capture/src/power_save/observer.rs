@@ -6,7 +6,7 @@ use airwatt_base::Span;
 use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::cell::Cell;
-use super::finding::{FindingKind, Findings, Verdict, find};
+use super::finding::{FindingKind, Findings, Verdict, find, provided};
 use super::record::{AirTotal, Observations};
 use super::requests::Requests;
 use super::sequence::{Counter, Numbers, counted_apart, data_counters};
@@ -222,7 +222,7 @@ impl Observer {
                 cell.unseen = Some(packet.at);
             }
             if let Some(state) = self.stations.get_mut(&sender) {
-                state.unseen = Some(packet.at);
+                state.uplink.was_unseen(packet.at);
             }
         }
         for (mac, is_sent) in [(Some(sender), false), (receiver, true)] {
@@ -237,18 +237,28 @@ impl Observer {
         for (bssid, cell) in &mut self.cells {
             for doubt in std::mem::take(&mut cell.doubts) {
                 let of_cell = self.stations.values().filter(|state| state.record.bssid == Some(*bssid));
-                let asleep = of_cell.filter_map(|state| state.uplink.proves_sleep(doubt.mark.0)).next();
+                let proves = |state: &StationState| {
+                    Some((state.uplink.proves_sleep(doubt.mark.0)?, state.assumption()))
+                };
+                let asleep = of_cell.filter_map(proves).next();
                 let (verdict, why) = match (doubt.unknown, asleep) {
                     (Some(unknown), _) => (Verdict::Undecidable, unknown),
                     (None, Some(_)) => (Verdict::Violated, ""),
                     (None, None) => (Verdict::Undecidable, "the station may have left power save unseen"),
                 };
                 let mut deciding = doubt.deciding;
-                deciding.extend(asleep.into_iter().flatten());
+                deciding.extend(asleep.iter().flat_map(|(packets, _)| packets));
                 deciding.sort_unstable();
-                find(&mut self.findings, (doubt.kind, verdict, *bssid), doubt.mark, &deciding, || {
-                    if why.is_empty() { doubt.detail } else { format!("{}; {why}", doubt.detail) }
+                let assumption =
+                    asleep.and_then(|(_, assumption)| assumption).filter(|_| verdict == Verdict::Violated);
+                let key = (doubt.kind, verdict, *bssid);
+                let found = find(&mut self.findings, key, doubt.mark, &deciding, || {
+                    let because = if why.is_empty() { String::new() } else { format!("; {why}") };
+                    format!("{}{because}{}", doubt.detail, provided(assumption))
                 });
+                if let Some(finding) = found {
+                    finding.assume(assumption);
+                }
             }
         }
     }

@@ -172,8 +172,6 @@ pub(super) struct StationState {
     /// Whether it has frames in the present segment.
     pub(super) is_active: bool,
     pub(super) association: Association,
-    /// When the access point last acknowledged a frame of it that was not captured.
-    pub(super) unseen: Option<Instant>,
     /// The packet of its last association request.
     pub(super) association_request: Option<u32>,
     /// When its association was answered, if nothing ended that since.
@@ -439,7 +437,6 @@ impl StationState {
             uplink: std::mem::take(&mut self.uplink),
             association: self.association,
             counters: std::mem::take(&mut self.counters),
-            unseen: self.unseen,
             service: self.service,
             stays: std::mem::take(&mut self.stays),
             ..Self::default()
@@ -499,7 +496,7 @@ impl StationState {
 
     /// Whether its access point acknowledged a frame of it since a time that was not captured.
     fn was_unseen_since(&self, at: Instant) -> bool {
-        self.unseen.is_some_and(|unseen| unseen > at)
+        self.uplink.was_unseen_since(at)
     }
 
     pub(super) fn sent_by_station(

@@ -418,7 +418,8 @@ fn a_cost_is_what_the_radio_spent_above_sleeping() {
 /// The access point conceals a frame: the station sleeps on, and pays with delay alone. A radio that is not named has a band.
 #[test]
 fn a_finding_has_its_cost_under_the_policy_on_the_air() {
-    let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
+    let later =
+        [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false)), (308, null(true))];
     let capture = ladder(&[&buffered()[..], &later].concat());
     let analyzed = |radio| {
         let question = Question { radio, ..Question::default() };

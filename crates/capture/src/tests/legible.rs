@@ -26,7 +26,8 @@ fn a_frame_with_a_wrong_checksum_is_left_out() {
         let start = Radiotap::decode(bytes).unwrap().1;
         bytes[start + 1] ^= 0x20;
     };
-    let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
+    let later =
+        [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false)), (308, null(true))];
     let mut frames = [&buffered()[..], &later].concat();
     frames[7].1 = data(2, false);
     let of = |harm: &dyn Fn(usize, &mut Vec<u8>)| {
@@ -122,7 +123,13 @@ fn a_map_of_several_bssids_is_read_where_it_has_one_form() {
     assert_eq!(of(beacon(&[300])), (true, vec![300]));
     // Beacons that do not show the bit conceal nothing.
     let frames = |other: &dyn Fn(&[u16]) -> Vec<u8>| {
-        let later = [(202, other(&[300])), (305, other(&[301])), (306, poll()), (307, data(3, false))];
+        let later = [
+            (202, other(&[300])),
+            (305, other(&[301])),
+            (306, poll()),
+            (307, data(3, false)),
+            (308, null(true)),
+        ];
         tim_never_set(&[&buffered()[..], &later].concat())
     };
     assert_eq!(frames(&beacon)[1].0, Verdict::Violated);

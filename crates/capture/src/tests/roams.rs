@@ -20,7 +20,8 @@ fn of_other(bytes: &[u8]) -> Vec<u8> {
 
 /// The other access point conceals a frame in the beacons of packets 10 and 11; after it the station is with one that does all as it should.
 fn roam() -> Vec<(u64, Vec<u8>)> {
-    let later = [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false))];
+    let later =
+        [(202, beacon(&[])), (305, beacon(&[7])), (306, poll()), (307, data(3, false)), (308, null(true))];
     let guilty = [&buffered()[..], &later].concat();
     let guilty = guilty.iter().map(|(millis, bytes)| (*millis, of_other(bytes)));
     let aid_2 = || frame(FrameKind::PsPoll, true, |header| header.duration_id = 0xc002);
@@ -48,7 +49,7 @@ fn after_a_roam_a_finding_names_the_access_point_with_which_it_happened() {
     let ap = Some(AP.to_string());
     assert_eq!(
         named.collect::<Vec<_>>(),
-        [(8, other.clone()), (10, other.clone()), (11, other.clone()), (18, ap.clone())]
+        [(8, other.clone()), (10, other.clone()), (11, other.clone()), (19, ap.clone())]
     );
     // The last one is the cell of the station, and both are named.
     let seen = &analysis.air.unwrap().stations[0];
@@ -155,6 +156,7 @@ fn a_ps_poll_with_another_number_shows_an_association_that_was_missed() {
             (211, data(5, false)),
             (211, ack(AP)),
             number(304, 6, &[]),
+            (310, null(true)),
         ]);
         let seen = power_save::observe(&capture);
         let found = seen.findings.iter().filter(|one| one.kind == FindingKind::TimNeverSet);

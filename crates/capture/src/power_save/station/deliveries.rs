@@ -125,7 +125,13 @@ impl StationState {
         for suspect in std::mem::take(&mut self.suspects) {
             let last = self.uplink.last_up_to(suspect.mark.0);
             let is_silent = last.is_some_and(|last| suspect.mark.0.saturating_since(last) > PROMPT);
-            let asleep = self.uplink.proves_sleep(suspect.mark.0).filter(|_| is_known && is_silent);
+            let at = suspect.mark.0;
+            let shows_sleep = match suspect.agreed.set_up {
+                // It sleeps by an agreement, and sends no Null frames for that.
+                Some(_) => self.uplink.shows_sleep_by_numbers(at),
+                None => self.uplink.proves_sleep(at),
+            };
+            let asleep = shows_sleep.filter(|_| is_known && is_silent);
             let (verdict, why) = match (suspect.unheard, asleep) {
                 (None, _) => (
                     Verdict::Undecidable,

@@ -24,7 +24,7 @@ impl StationState {
     /// What remains assumed where nothing but the frame is said to have been sent to the station: each traffic identifier of QoS data has
     /// a counter of its own, and so has management where beacons have theirs. No number shows that all frames of one were missed, or the first
     /// or last ones.
-    pub(super) fn assumption(&self) -> Option<&'static str> {
+    pub(in crate::power_save) fn assumption(&self) -> Option<&'static str> {
         let is_qos = self.counters.iter().any(|counter| matches!(counter, Counter::Qos(..)));
         is_qos.then_some(
             "no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show",

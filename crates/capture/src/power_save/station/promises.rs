@@ -147,7 +147,6 @@ impl StationState {
                 .then_some(DISCARDED)
                 .or_else(|| self.doubt_of_promise(&promise, delivery, cell, has_just_woken)),
             assumption: match assumption {
-                _ if self.uplink.sends_qos_nulls => NOR_WOKEN,
                 Some(_) => NOT_DISCARDED_NOR_MISSED,
                 None => NOT_DISCARDED,
             },
@@ -182,13 +181,15 @@ impl StationState {
             let doubt = doubt.or(untrue.then_some(UNTRUE));
             let (mut violated, mut late) = (0, None);
             for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
-                let by_numbers = || self.uplink.proves_sleep_by_numbers(beacon.0);
-                let asleep = match hears_naps {
+                let proven = self.uplink.proves_sleep(beacon.0).map(|asleep| (asleep, assumption));
+                let by_numbers =
+                    || self.uplink.shows_sleep_by_numbers(beacon.0).map(|asleep| (asleep, NOR_WOKEN));
+                let asleep = match hears_naps && self.uplink.sends_qos_nulls {
                     _ if was_unseen => None,
                     true => by_numbers(),
-                    false => self.uplink.proves_sleep(beacon.0),
+                    false => proven,
                 };
-                let Some(asleep) = asleep else { continue };
+                let Some((asleep, assumption)) = asleep else { continue };
                 let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], came.1];
                 deciding.sort_unstable();
                 deciding.dedup();

@@ -33,6 +33,8 @@ pub(in crate::power_save) struct Uplink {
     numbers: Sequences,
     /// Whether it has sent QoS Null frames. They have no number that shows whether one was missed, and may set the PM bit.
     pub(super) sends_qos_nulls: bool,
+    /// When its access point acknowledged frames that were not captured: PS-Polls, or QoS Null frames.
+    unseen: Vec<Instant>,
 }
 
 impl Uplink {
@@ -50,6 +52,16 @@ impl Uplink {
     /// A frame of which the PM bit is reserved, such as a probe request: it has a number.
     pub(in crate::power_save) fn sent_without_mode(&mut self, packet: &CapturedPacket, frame: &AirFrame) {
         self.note(packet, frame, (None, false));
+    }
+
+    /// Its access point acknowledged a frame of it that was not captured.
+    pub(in crate::power_save) fn was_unseen(&mut self, at: Instant) {
+        self.unseen.push(at);
+    }
+
+    /// Whether it did since a time.
+    pub(super) fn was_unseen_since(&self, at: Instant) -> bool {
+        self.unseen.last().is_some_and(|unseen| *unseen > at)
     }
 
     fn note(&mut self, packet: &CapturedPacket, frame: &AirFrame, (asleep, heard): (Option<bool>, bool)) {
@@ -93,15 +105,21 @@ impl Uplink {
         counters.filter_map(|(counter, _)| self.numbers.unbroken_since(counter)).max()
     }
 
-    /// The frames that prove that the station was in power save at a time ([`proves_sleep`]). There are none for one that may have changed
-    /// its mode by frames without a number.
+    /// The frames that prove that the station was in power save at a time ([`proves_sleep`]): numbers say that no frame was missed, and its
+    /// access point acknowledged none that was. There are none for one that may have changed its mode by frames without a number.
     pub(in crate::power_save) fn proves_sleep(&self, at: Instant) -> Option<[u32; 2]> {
-        if self.sends_qos_nulls { None } else { self.proves_sleep_by_numbers(at) }
+        if self.sends_qos_nulls {
+            return None;
+        }
+        let proof = proves_sleep(&self.frames, at).filter(|proof| proof.is_numbered)?;
+        let begin = self.unseen.partition_point(|unseen| *unseen <= proof.span[0]);
+        let is_unseen = self.unseen.get(begin).is_some_and(|unseen| *unseen < proof.span[1]);
+        (!is_unseen).then_some(proof.packets)
     }
 
-    /// The same, as if it had sent none without a number.
-    pub(super) fn proves_sleep_by_numbers(&self, at: Instant) -> Option<[u32; 2]> {
-        proves_sleep(&self.frames, at)
+    /// The same, as far as numbers say it, as if none without a number had been sent or missed.
+    pub(super) fn shows_sleep_by_numbers(&self, at: Instant) -> Option<[u32; 2]> {
+        proves_sleep(&self.frames, at).map(|proof| proof.packets)
     }
 
     /// The association has ended, and numbers begin anew.
@@ -112,14 +130,24 @@ impl Uplink {
     /// The segment has ended: times of the next one are not comparable.
     pub(in crate::power_save) fn end_segment(&mut self) {
         self.frames.clear();
+        self.unseen.clear();
     }
 }
 
-/// The frames before and after `at` if they prove that the station was in power save then: nothing between them can have
-/// changed its mode, by their numbers or since both say so and one is a PS-Poll. PS-Polls have no number, so that those next to the time, before
-/// and after them, have to follow each other too: a frame by which the station wakes up after a PS-Poll proves it by the one before that. The
-/// access point has to have heard one of those that say so.
-fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
+/// What says that a station was in power save.
+struct Proof {
+    /// The frames before and after.
+    packets: [u32; 2],
+    /// Their times.
+    span: [Instant; 2],
+    /// Whether frames of one counter before and after say that none of it was missed in between.
+    is_numbered: bool,
+}
+
+/// The frames before and after `at` if the station was in power save then: nothing between them has changed its mode, by their numbers.
+/// PS-Polls have none, so that those next to the time, before and after them, have to follow each other. The access point has to have heard
+/// one of those that say so.
+fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<Proof> {
     let (earlier, later) = frames.split_at(frames.partition_point(|frame| frame.at <= at));
     let shows_mode = |frame: &&ModeFrame| frame.asleep.is_some();
     let sleeps = |frame: &ModeFrame| frame.asleep == Some(true);
@@ -134,15 +162,21 @@ fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<[u32; 2]> {
             last.push(number);
         }
     }
+    let follows = |(counter, first): &(Counter, u16)| {
+        let second = next.iter().find(|(other, _)| other == counter);
+        second.map(|(_, second)| second.wrapping_sub(*first) & 0xfff <= 1)
+    };
     let is_of_one_counter = match (before.number, after.number) {
         (Some((one, _)), Some((other, _))) => one == other,
-        (None, Some((other, _))) => sleeps(after) || last.iter().any(|(counter, _)| *counter == other),
+        (None, Some(number)) => sleeps(after) || last.iter().any(|one| one.0 == number.0),
         _ => sleeps(after),
     };
-    let misses_none = last.iter().all(|(counter, first)| {
-        let second = next.iter().find(|(other, _)| other == counter);
-        second.is_none_or(|(_, second)| second.wrapping_sub(*first) & 0xfff <= 1)
-    });
+    let misses_none = last.iter().all(|one| follows(one) != Some(false));
+    let is_numbered = last.iter().any(|one| follows(one).is_some());
     let is_proven = sleeps(before) && was_heard && is_of_one_counter && misses_none;
-    is_proven.then_some([before.packet, after.packet])
+    is_proven.then_some(Proof {
+        packets: [before.packet, after.packet],
+        span: [before.at, after.at],
+        is_numbered,
+    })
 }
