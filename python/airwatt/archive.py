@@ -40,6 +40,7 @@ from airwatt.own import files_of
 from airwatt.parallel import Progress
 from airwatt.results import Interrupted
 from airwatt.sweeps import columns, labels, typeset
+from airwatt.sweeps.apart import SWEEP
 from airwatt.sweeps.frames import Store
 from airwatt.sweeps.plan import Plan, checked, core_hash
 from airwatt.sweeps.runner import Shard
@@ -216,7 +217,7 @@ def _compared(content: _Content, found: Store, points: Mapping[str, str], underi
         names = set(before.schema.names) ^ set(after.schema.names)
         unlike_columns += [f"{what}.{name}" for name in sorted(names)]
         for name in before.schema.names:
-            if name not in after.schema.names or name in underived:
+            if name not in after.schema.names or name in underived or name == SWEEP:
                 continue
             pairs = list(zip(before.column(name).to_pylist(), after.column(name).to_pylist(), strict=True))
             unlike = [index for index, (one, two) in enumerate(pairs) if one != two]

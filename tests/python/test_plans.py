@@ -124,3 +124,35 @@ def test_a_plan_of_another_core_library_that_was_touched_later_hides_nothing(tmp
     (other,) = (path for path in (store / "plans").glob("*.json") if f'"{"0" * 24}"' in path.read_text())
     os.utime(other, (2**31, 2**31))
     assert [state.jobs for state in laboratory.open_store(store).status()] == [2]
+
+
+def test_points_of_two_sweeps_are_told_apart(airwatt, tmp_path):
+    """Two sizes by `--set` had one label: tables averaged over both."""
+    store = tmp_path / "store"
+    for size, runs in (("20kB", "2"), ("40kB", "2"), ("40kB", "3")):
+        key = f"flow.application.size={size}"
+        made = airwatt("sweep", "fast-dsl", "--policy", "active,psm", "--set", key, "--runs", runs, "--store", store)
+        assert made.status == 0
+    rows = laboratory.open_store(store).to_arrow().to_pylist()
+    sizes = {(row["policy"], row["flow.application.size_bytes"]) for row in rows}
+    assert sizes == {(policy, size) for policy in ("active", "psm") for size in (20_000, 40_000)}
+    # One sweep alone has the columns of its grid.
+    alone = tmp_path / "alone"
+    airwatt("sweep", "fast-dsl", "--policy", "active,psm", "--set", "flow.application.size=20kB", "--store", alone)
+    assert "flow.application.size_bytes" not in laboratory.open_store(alone).to_arrow().schema.names
+
+
+def test_points_of_an_edited_mechanism_are_told_apart(airwatt, tmp_path):
+    store, file = tmp_path / "store", tmp_path / "own.py"
+    body = "    def on_start(self, radio):\n        radio.set_power_save(False)\n"
+    for number in range(2):
+        head = f'import airwatt\n\n\nclass Late(airwatt.Policy):\n    needs = ("switch",)\n    number = {number}\n\n'
+        file.write_text(head + body)
+        made = airwatt("sweep", *TINY, "--policy", f"{file}:Late", "--store", store)
+        assert made.status == 0, made.err
+    rows = laboratory.open_store(store).to_arrow().to_pylist()
+    assert len({row["sweep"] for row in rows}) == len(rows) == 2
+    assert rows[0]["policy"] == rows[1]["policy"]
+    # What a mechanism was is not kept, so that no archive has it.
+    asked = airwatt("archive", store, "--out", tmp_path / "a.zip")
+    assert asked.is_one_line("as it was when the sweep began", "--store")

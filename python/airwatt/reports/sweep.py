@@ -129,9 +129,7 @@ def _matched(
 
 def _covers(store: Store, grid: Grid, kept: pa.Table) -> bool:
     """Whether runs of every combination that is planned under all choices are among those that are kept."""
-    from airwatt.sweeps.store import settings
-
-    points, columns = settings(store.plans())
+    points, columns = store.settings()
     values = {name: column.to_pylist() for name, column in columns.items()}
     if not grid.chosen:
         return set(points) == set(kept["point"].to_pylist())
@@ -148,9 +146,7 @@ def _covers(store: Store, grid: Grid, kept: pa.Table) -> bool:
 
 
 def _run_columns(store: Store) -> list[str]:
-    from airwatt.sweeps.store import settings
-
-    given = settings(store.plans())[1]
+    given = store.settings()[1]
     return ["point", *given, "seed", "energy_j", store.goodput()[0], "completed_s"]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,10 @@ from airwatt.files import replacing
 from airwatt.record import Record
 from airwatt.statistics import Estimate, estimate
 from airwatt.sweeps import columns
+from airwatt.sweeps.apart import shared, told_apart
 from airwatt.sweeps.plan import Plan
 from airwatt.sweeps.runner import Ledger, together
-from airwatt.sweeps.store import Files, combined, settings
+from airwatt.sweeps.store import Files, combined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,6 +95,24 @@ class Store:
         """What was asked for, in the order in which it was begun. Raises `InputError`."""
         return list({plan.id: plan for files in self._parts for plan in files.plans(texts=texts)}.values())
 
+    def settings(self) -> tuple[list[str], Mapping[str, Any]]:
+        """The points, each once, and the columns of their settings, which name no two of them alike.
+
+        Raises `InputError`.
+        """
+        import pyarrow as pa
+
+        plans = self.plans()
+        whole = pa.concat_tables([plan.settings for plan in plans], promote_options="permissive")
+        if len(plans) > 1:
+            points = whole.column("point").to_pylist()
+            last = {point: index for index, point in enumerate(points)}
+            whole = whole.take(pa.array([last[point] for point in dict.fromkeys(points)]))
+            if shared(whole):
+                whole = told_apart(whole, self.plans(texts=True))
+        names = [name for name in whole.schema.names if name != "point"]
+        return whole.column("point").to_pylist(), {name: whole.column(name) for name in names}
+
     def left_out(self) -> tuple[int, int, int]:
         """How many runs the sweeps have together, and how many of them are missing and failed."""
         state = together([Ledger(files, plan) for files in self._parts] for plan in self.plans())
@@ -118,7 +137,7 @@ class Store:
 
         if what not in columns.TABLES:
             raise InputError(f"table: expected {', '.join(columns.TABLES)}, got {what!r}")
-        points, given = settings(self.plans())
+        points, given = self.settings()
         if names is None:
             wanted = None
         else:
@@ -151,7 +170,7 @@ class Store:
     def failures(self) -> list[Record]:
         """The failed runs: `point`, `seed`, `wall_s`, `error`, and `settings` of the point."""
         found = []
-        points, given = settings(self.plans())
+        points, given = self.settings()
         places = {point: index for index, point in enumerate(points)}
         rows = [row for files in self._parts for row in files.failures().to_pylist()]
         last = {(row["point"], row["seed"]): row for row in sorted(rows, key=lambda row: row["at"])}
@@ -176,7 +195,7 @@ class Store:
 
     def summary(self, names: Sequence[str]) -> list[tuple[dict[str, Any], int, list[Estimate]]]:
         """For each point its settings, how many runs it has, and the mean and interval of some numbers of runs."""
-        keys = list(settings(self.plans())[1])
+        keys = list(self.settings()[1])
         table = self.to_arrow("runs", ["point", *keys, *names]).to_pydict()
         rows: dict[str, list[int]] = {}
         for index, point in enumerate(table["point"]):
@@ -216,11 +235,10 @@ class Store:
 
     def exported(self, what: str) -> pa.Table:
         """The table that an export writes. Raises `InputError`."""
-        plans = self.plans()
         table = self.to_arrow(what)
-        given = list(settings(plans)[1])
+        given = list(self.settings()[1])
         # The settings of several sweeps have no order but that of their names.
-        table = table.select(_ordered(table.schema.names, given if len(plans) == 1 else sorted(given)))
+        table = table.select(_ordered(table.schema.names, given if len(self.plans()) == 1 else sorted(given)))
         rank = {"runs": [], "flows": ["id"], "stations": ["id"]}[what]
         table = table.sort_by(
             [(name, "ascending") for name in (*columns.KEY, *rank) if name in table.schema.names]

@@ -131,24 +131,25 @@ def _own(text: str, files: Collection[str]) -> str | None:
     return own[0] + (match["rest"] or "") if len(own) == 1 else None
 
 
-def _leaves(item: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def leaves(item: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The keys of a scenario and their values as texts; those of several things have one name."""
     if isinstance(item, Mapping):
         for key, value in item.items():
-            yield from _leaves(value, f"{path}.{key}" if path else key)
+            yield from leaves(value, f"{path}.{key}" if path else key)
     elif isinstance(item, list) and any(isinstance(one, Mapping) for one in item):
         for one in item:
-            yield from _leaves(one, path)
+            yield from leaves(one, path)
     else:
         yield path, toml_value(item)
 
 
 def _values(scenario: Scenario, key: str) -> list[str]:
     """What a scenario has under a key, or under one that ends so."""
-    leaves = list(_leaves(scenario.to_dict()))
-    return [text for path, text in leaves if path == key or path.endswith(f".{key}")]
+    every = list(leaves(scenario.to_dict()))
+    return [text for path, text in every if path == key or path.endswith(f".{key}")]
 
 
 def _changed(before: Scenario, after: Scenario) -> list[str]:
     """What the first place had that is another one in a changed scenario."""
-    kept = list(_leaves(after.to_dict()))
-    return [text for path, text in _leaves(before.to_dict()) if (path, text) not in kept][:1]
+    kept = list(leaves(after.to_dict()))
+    return [text for path, text in leaves(before.to_dict()) if (path, text) not in kept][:1]

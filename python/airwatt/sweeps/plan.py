@@ -110,7 +110,10 @@ class Plan:
         if key_of(loaded) != self.points[index]:
             # A class or a radio profile in a file of its own has changed, or the core library.
             what = files or "the scenario"
-            raise InputError(f"{self.scenario}: expected {what} as it was when the sweep began, got a changed one")
+            raise InputError(
+                f"{self.scenario}: expected {what} as it was when the sweep began, got a changed one; hint: a sweep of"
+                " what it is now into a store of its own (--store) needs nothing of before"
+            )
         return loaded
 
 
@@ -134,7 +137,7 @@ def plan(
         settings.append(dict(column(item, value) for item, value in point.items()))
     points = list(keys)
     names = list(dict.fromkeys(name for row in settings for name in row))
-    table = pa.table({"point": points, **{name: _array([row.get(name) for row in settings]) for name in names}})
+    table = pa.table({"point": points, **{name: array([row.get(name) for row in settings]) for name in names}})
     found = Plan(
         "", name, core_hash(), points, table, pa.array(texts, pa.string()), list(varied), seed, runs, until, commit()
     )
@@ -191,7 +194,8 @@ def column(key: str, text: str) -> tuple[str, float | int | bool | str]:
     return key + SUFFIXES.get(quantity.unit, ""), quantity.value
 
 
-def _array(values: Sequence[Any]) -> pa.Array:
+def array(values: Sequence[Any]) -> pa.Array:
+    """A column of values, which are texts where they have no type in common."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}

@@ -521,17 +521,3 @@ def combined(parts: Sequence[pa.Table]) -> pa.Table:
     keep = np.zeros(len(places), bool)
     keep[first] = True
     return table.filter(pa.array(np.repeat(keep, np.diff(np.r_[places, len(jobs)]))))
-
-
-def settings(plans: Sequence[Plan]) -> tuple[list[str], Mapping[str, Any]]:
-    """The points of plans, each once, and the columns of their settings."""
-    import pyarrow as pa
-
-    whole = pa.concat_tables([item.settings for item in plans], promote_options="permissive")
-    points = whole.column("point").to_pylist()
-    if len(plans) > 1:
-        last = {point: index for index, point in enumerate(points)}
-        first_order = list(dict.fromkeys(points))
-        whole = whole.take(pa.array([last[point] for point in first_order]))
-        points = first_order
-    return points, {name: whole.column(name) for name in whole.schema.names if name != "point"}
