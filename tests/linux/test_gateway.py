@@ -45,6 +45,38 @@ def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
 
 
+URGENT = """
+import socket, sys
+server = len(sys.argv) > 2
+here = socket.create_server((sys.argv[1], 5000)) if server else socket.create_connection((sys.argv[1], 5000), 10)
+if server:
+    print("ready", flush=True)
+    peer, _ = here.accept()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+    text = b""
+    while part := peer.recv(1000):
+        text += part
+    peer.sendall(text)
+else:
+    here.sendall(b"before ")
+    here.send(b"!", socket.MSG_OOB)
+    here.sendall(b" after")
+    here.shutdown(socket.SHUT_WR)
+    print(here.makefile("rb").read())
+"""
+
+
+@pytest.mark.parametrize("ends", [("base", "mobile"), ("base",)])
+def test_urgent_data_stays_in_its_place(lab, ends):
+    """A byte that was sent with MSG_OOB was taken out of the stream, which then ended as if it were whole."""
+    if ends == ("base",):
+        lab.write_alone()
+    lab.up(*ends)
+    server = lab.start("server", sys.executable, "-c", URGENT, SERVER, "serve", stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
+    assert lab.run("mobile", sys.executable, "-c", URGENT, SERVER).stdout == "b'before ! after'\n"
+
+
 def test_both_ip_versions_and_connections_to_the_mobile(lab):
     # However busy this machine is, no end takes the other one for silent.
     for end in ("base", "mobile"):

@@ -295,6 +295,32 @@ def test_all_destinations_go_through_the_tunnel_but_its_own_packets(pair, with_s
     call("ip", "netns", "exec", pair.names["client"], DAEMON, "tunnel", "down", pair.file("client"))
 
 
+@pytest.mark.parametrize("asks", ["kernel", "firewall"])
+def test_a_host_that_validates_sources_strictly_hears_a_peer_behind_a_router(pair, asks):
+    """By the tables without the mark the way back to the peer is the tunnel, so that its datagrams were dropped."""
+    far = "198.51.100.1"
+    pair.run("ap", "ip", "address", "add", f"{far}/32", "dev", "lo")
+    pair.run("client", "ip", "route", "add", "default", "via", OUTER["ap"])
+    if asks == "kernel":
+        for name in ("all", "cable"):
+            pair.run("client", "sysctl", "-qw", f"net.ipv4.conf.{name}.rp_filter=1")
+    else:
+        # As firewalld has it.
+        lookup = "fib saddr . mark . iif oif missing drop"
+        chain = "chain rpfilter { type filter hook prerouting priority -140; " + lookup + "; }"
+        pair.run("client", "nft", "table inet firewall { " + chain + "; }")
+    pair.write("client", allowed='"0.0.0.0/0"')
+    for end in ("client", "ap"):
+        pair.file(end).write_text(pair.file(end).read_text().replace(f"{OUTER['ap']}:", f"{far}:"))
+    tables = pair.run("client", "nft", "list", "tables")
+    pair.up("ap")
+    process = pair.up("client")
+    assert pair.ping()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    await_true(lambda: pair.run("client", "nft", "list", "tables") == tables and not pair.has_device("client"), 2)
+
+
 @pytest.mark.parametrize("lost", ["rules", "interface"])
 def test_what_leads_packets_into_the_tunnel_is_made_again(pair, lost):
     """A network manager that starts removes rules that it does not know; an interface goes down and up."""

@@ -48,6 +48,7 @@ const REGISTER: u32 = 8;
 const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
 const CT_STATUS: u32 = 2;
+const CT_MARK: u32 = 3;
 /// The destination has been translated (IPS_DST_NAT).
 const CT_STATUS_DNAT: u32 = 0x20;
 /// Bases of payloads.
@@ -59,6 +60,7 @@ const META_INTERFACE: u32 = 4;
 const META_FAMILY: u32 = 15;
 const META_PROTOCOL: u32 = 16;
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 /// The flags FIN, SYN, RST and ACK of a TCP header.
@@ -93,6 +95,8 @@ pub enum Term {
     Mark(u32),
     /// It is a TCP segment.
     Tcp,
+    /// It is a UDP datagram.
+    Udp,
     /// It opens a TCP connection: of FIN, SYN, RST and ACK only SYN is set. ECN bits do not count.
     Opens,
     /// It resets a TCP connection: of FIN, SYN, RST and ACK only RST is set.
@@ -112,6 +116,10 @@ pub enum Term {
     ErrorOf(&'static str, bool, u8),
     /// Connection tracking has translated its destination.
     Redirected,
+    /// Connection tracking has this mark for what it belongs to.
+    TrackedMark(u32),
+    /// Connection tracking gets this mark for it.
+    SetTrackedMark(u32),
     /// It is the third packet or a later one of its source that has met this term since the source was last removed from the set of
     /// addresses with this name, for IPv6 (true) or IPv4.
     ThirdOfSource(&'static str, bool),
@@ -148,6 +156,7 @@ impl fmt::Display for Term {
             Self::Interface(index) => write!(out, "iif {}", crate::interface::name(*index)),
             Self::Mark(mark) => write!(out, "meta mark {mark}"),
             Self::Tcp => out.write_str("meta l4proto tcp"),
+            Self::Udp => out.write_str("meta l4proto udp"),
             Self::Opens => out.write_str("tcp flags & (fin|syn|rst|ack) == syn"),
             Self::Resets => out.write_str("tcp flags & (fin|syn|rst|ack) == rst"),
             Self::Source(address, length) => {
@@ -167,6 +176,8 @@ impl fmt::Display for Term {
                 write!(out, "icmpv6 type {kind} @th,256,128 . @th,400,16 . @th,128,128 . @th,384,16 @{set}")
             }
             Self::Redirected => out.write_str("ct status dnat"),
+            Self::TrackedMark(mark) => write!(out, "ct mark {mark}"),
+            Self::SetTrackedMark(mark) => write!(out, "ct mark set {mark}"),
             Self::ThirdOfSource(set, is_v6) => {
                 write!(out, "add @{set} {{ {} saddr limit rate over 1/day burst 2 packets }}", family(*is_v6))
             }
@@ -202,9 +213,9 @@ impl Term {
                 meta(META_MARK, out);
                 compare(&mark.to_ne_bytes(), true, out);
             }
-            Self::Tcp => {
+            Self::Tcp | Self::Udp => {
                 meta(META_PROTOCOL, out);
-                compare(&[TCP], true, out);
+                compare(&[if matches!(self, Self::Tcp) { TCP } else { UDP }], true, out);
             }
             Self::Opens => flags(FLAG_SYN, out),
             Self::Resets => flags(FLAG_RST, out),
@@ -226,6 +237,14 @@ impl Term {
                 expression("ct", &numbers(&[(1, REGISTER), (2, CT_STATUS)]), out);
                 mask(&CT_STATUS_DNAT.to_ne_bytes(), out);
                 compare(&[0; 4], false, out);
+            }
+            Self::TrackedMark(mark) => {
+                expression("ct", &numbers(&[(1, REGISTER), (2, CT_MARK)]), out);
+                compare(&mark.to_ne_bytes(), true, out);
+            }
+            Self::SetTrackedMark(mark) => {
+                immediate(REGISTER, &mark.to_ne_bytes(), out);
+                expression("ct", &numbers(&[(2, CT_MARK), (4, REGISTER)]), out);
             }
             Self::NoteAnswered(set, is_v6) => change_flows(set, *is_v6, true, DYNSET_UPDATE, out),
             Self::ForgetFlow(set, is_v6) => change_flows(set, *is_v6, false, DYNSET_DELETE, out),
@@ -266,10 +285,14 @@ pub enum Hook {
     Forward,
     /// Packets of this host. Those that get another mark are routed again.
     Output,
+    /// Packets that leave, of this host or of others.
+    Postrouting,
 }
 
 /// The place of a chain that comes before connection tracking.
 pub const PRIORITY_RAW: i32 = -300;
+/// The place of a chain that comes after connection tracking and before other chains read marks.
+pub const PRIORITY_MANGLE: i32 = -150;
 
 /// A chain of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -326,6 +349,7 @@ impl fmt::Display for Contents {
                 Hook::Forward => ("filter", "forward"),
                 Hook::Output if chain.priority == PRIORITY_RAW => ("filter", "output"),
                 Hook::Output => ("route", "output"),
+                Hook::Postrouting => ("filter", "postrouting"),
             };
             writeln!(
                 out,
@@ -497,6 +521,7 @@ impl Contents {
             Hook::Forward => ("filter", 2),
             Hook::Output if chain.priority == PRIORITY_RAW => ("filter", 3),
             Hook::Output => ("route", 3),
+            Hook::Postrouting => ("filter", 4),
         };
         let mut attributes = Vec::new();
         text(&mut attributes, 1, &self.name);

@@ -88,6 +88,15 @@ pub fn reset_at_close(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// Has urgent data stay in its place in the stream (RFC 6093): otherwise the kernel takes the byte before the urgent pointer out of it.
+///
+/// # Errors
+/// If the kernel refuses, which would be a fault of this program.
+pub fn keep_urgent(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_oobinline(stream, true)?;
+    Ok(())
+}
+
 /// Has the kernel deliver what the socket has taken, and then the end of the stream, also after it is closed. The whole stream must
 /// have been written.
 ///

@@ -256,6 +256,7 @@ impl Sockets {
     fn set_up(&self, stream: &TcpStream) -> io::Result<()> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
+        transparent::keep_urgent(stream)?;
         transparent::bound_buffers(stream, self.buffer)
     }
 

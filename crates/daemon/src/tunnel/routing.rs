@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use airwatt_linux::changes::{self, Change, Changes};
+use airwatt_linux::nftables::{Chain, Contents, Hook, PRIORITY_MANGLE, Term};
 use airwatt_linux::route::{self, KernelRoute};
 use airwatt_linux::rule::Rule;
 
@@ -84,7 +85,8 @@ pub(super) fn forwards(config: &Config, ipv6: bool) -> bool {
 /// Changes of the host that do not end with the device. `device` is `None` if it is not there yet.
 ///
 /// If all destinations are routed into the tunnel, its own packets must not be: they have a mark, and every packet without it is
-/// looked up in a table of the tunnel, after the routes of the main table except its default. wg-quick(8) does the same.
+/// looked up in a table of the tunnel, after the routes of the main table except its default. wg-quick(8) does the same, and gives answers the
+/// mark, too ([`marks_of_answers`]).
 pub(super) fn host_changes(config: &Config, device: Option<u32>) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
     for (ipv6, name) in [false, true].into_iter().zip(FORWARDING) {
@@ -135,6 +137,32 @@ fn ways_of_all(config: &Config, device: Option<u32>) -> Vec<Change> {
         changes.push(Change::Rule(rule));
     }
     changes
+}
+
+/// Rules that give the datagrams of peers the mark of those to them, `None` where not all destinations are routed into the tunnel. A host
+/// that validates sources strictly (`rp_filter = 1`, or a firewall's lookup with the mark) would drop them otherwise: without the mark the way
+/// back to a peer is the tunnel. They end with this process.
+pub(super) fn marks_of_answers(config: &Config) -> Option<Contents> {
+    if config.default_routes().is_empty() {
+        return None;
+    }
+    let mark = config.fwmark;
+    let chain = |name, hook, rule| Chain { name, hook, priority: PRIORITY_MANGLE, rules: vec![rule] };
+    Some(Contents {
+        name: format!("airwatt-{}", config.interface),
+        version: None,
+        sets: &[],
+        flows_timeout: None,
+        address_sets: &[],
+        chains: vec![
+            chain("sent", Hook::Postrouting, vec![Term::Udp, Term::Mark(mark), Term::SetTrackedMark(mark)]),
+            chain(
+                "answered",
+                Hook::Prerouting,
+                vec![Term::Udp, Term::TrackedMark(mark), Term::SetMark(mark)],
+            ),
+        ],
+    })
 }
 
 /// Settings that the kernel resets when the host stops forwarding: whether single interfaces forward, and with IPv4 whether the host

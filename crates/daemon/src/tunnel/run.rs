@@ -10,16 +10,19 @@ use airwatt_linux::driver;
 use airwatt_linux::event_loop::{EventLoop, Interest};
 use airwatt_linux::guardian::Guardian;
 use airwatt_linux::metrics::MetricsAddress;
+use airwatt_linux::nftables::NftablesTable;
 use airwatt_linux::service;
 use airwatt_linux::signals::Signals;
 use airwatt_linux::{seccomp, tun, udp};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::config::{Config, End};
 use super::host::{NEWS, Parts, TunnelHost, tunnel_of};
 use super::own_address::OwnAddress;
 use super::peers::{Input, Peer, Peers};
-use super::routing::{add_routes, change_host, forwards, host_changes, routes_before, ways};
+use super::routing::{
+    add_routes, change_host, forwards, host_changes, marks_of_answers, routes_before, ways,
+};
 use super::{KIND, Up, instance};
 use crate::failure::Failure;
 use crate::instance::{self, Started};
@@ -95,6 +98,11 @@ fn serve(
     let index = host::index_of_device(&config.interface)?;
     add_routes(&config.routes(), index)?;
     change_host(&config, index, changes)?;
+    let marks = marks_of_answers(&config).map(NftablesTable::create).transpose();
+    // It ends with this function.
+    let _marks = marks.inspect_err(
+        |error| warn!(%error, "a host that validates sources strictly (rp_filter = 1) drops what peers send"),
+    );
     let socket = udp::Socket::bind(config.sessions().listen(), Some(SOCKET_BUFFER_BYTES))?;
     if !config.default_routes().is_empty() {
         socket.set_mark(config.fwmark)?;
@@ -160,6 +168,11 @@ fn commands(config: &Config) -> Result<String, Failure> {
         lines.push(format!("ip {family}route add default dev {name} table {}", config.fwmark));
     }
     lines.extend(host_changes(config, None)?.iter().map(Change::describe));
+    lines.extend(
+        marks_of_answers(config)
+            .iter()
+            .flat_map(|table| table.to_string().lines().map(str::to_owned).collect::<Vec<_>>()),
+    );
     Ok(lines.iter().map(|line| format!("[#] {line}\n")).collect())
 }
 
