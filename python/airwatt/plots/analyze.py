@@ -54,9 +54,9 @@ def draw_stations(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
         legend = sleepers.handles(documents[0]["air"] is not None, what_if=False)
         figure.legend(handles=legend, loc="outside lower center", ncols=len(legend), handlelength=1.0)
         name = Path(documents[0]["capture"]["file"]).name
-        figure.suptitle(
-            f"{name}: {len(documents)} stations as captured", x=0.01, ha="left", fontsize=11, fontweight="bold"
-        )
+        shown = len(rows.stations or rows.wired)
+        of = str(shown) if shown == len(documents) else f"{shown} of {len(documents)}"
+        figure.suptitle(f"{name}: {of} stations as captured", x=0.01, ha="left", fontsize=11, fontweight="bold")
         style.save(figure, path)
 
 

@@ -1,5 +1,6 @@
 //! The power save that the 802.11 frames show: cells and stations.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
@@ -11,6 +12,7 @@ use serde::Serialize;
 use super::{Basis, LIST_LIMIT};
 use crate::capture::Capture;
 use crate::clock;
+use crate::packet::ObservedCell;
 use crate::power_save::{
     HeldAgreement, Observations, ObservedCounts, SleepAgreement, StationRecord, Stay, Stays,
 };
@@ -19,7 +21,7 @@ use crate::stations::Station;
 /// The power save that the 802.11 frames show.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AirReport {
-    /// Cells.
+    /// Cells, at most 100: those of the stations, and those with most beacons.
     pub networks: Vec<NetworkReport>,
     /// Stations, the one in question first.
     pub stations: Vec<StationReport>,
@@ -155,6 +157,9 @@ pub struct MeasuredReport {
     pub energy_high_j: f64,
 }
 
+/// Cells that are listed: a capture of a megabyte may have thousands, and each analysis of a document has the list.
+const MOST_NETWORKS: usize = 100;
+
 /// What the frames show of networks and stations. A station's radio is the one that the capture names, if it names one.
 pub(super) fn air(
     capture: &Capture,
@@ -166,10 +171,10 @@ pub(super) fn air(
     let due = beacons_due(capture);
     let mut list: Vec<&StationRecord> = observations.stations.iter().collect();
     list.sort_by_key(|record| (station != Some(&Station::Mac(record.mac)), record.mac));
+    list.truncate(LIST_LIMIT);
     AirReport {
-        networks: capture
-            .networks
-            .iter()
+        networks: listed(capture, &list)
+            .into_iter()
             .map(|(bssid, network)| NetworkReport {
                 bssid: bssid.to_string(),
                 ssid: network.ssid.clone(),
@@ -183,7 +188,6 @@ pub(super) fn air(
             .collect(),
         stations: list
             .iter()
-            .take(LIST_LIMIT)
             .map(|record| {
                 let held = observations.agreements.get(&record.mac).map_or(&[][..], Vec::as_slice);
                 let stays = observations.stays_of(record.mac);
@@ -191,6 +195,20 @@ pub(super) fn air(
             })
             .collect(),
     }
+}
+
+/// The cells that are listed beside these stations, by their addresses.
+fn listed<'c>(
+    capture: &'c Capture,
+    stations: &[&StationRecord],
+) -> BTreeMap<&'c MacAddress, &'c ObservedCell> {
+    let mut networks: Vec<_> = capture.networks.iter().collect();
+    if networks.len() > MOST_NETWORKS {
+        let is_of_station = |bssid: &MacAddress| stations.iter().any(|record| record.bssid == Some(*bssid));
+        networks.sort_by_cached_key(|(bssid, network)| Reverse((is_of_station(bssid), network.beacons)));
+        networks.truncate(MOST_NETWORKS);
+    }
+    networks.into_iter().collect()
 }
 
 fn agreement_report(held: &HeldAgreement) -> AgreementReport {

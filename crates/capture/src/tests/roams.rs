@@ -9,13 +9,34 @@ const OTHER_AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 
 /// A frame of or to the other access point.
 fn of_other(bytes: &[u8]) -> Vec<u8> {
+    of_ap(bytes, OTHER_AP)
+}
+
+/// A frame of or to another access point than the one that it is of.
+fn of_ap(bytes: &[u8], ap: MacAddress) -> Vec<u8> {
     let (mut bytes, len) = (bytes.to_vec(), AP.0.len());
     for at in 0..=bytes.len() - len {
         if bytes[at..at + len] == AP.0 {
-            bytes[at..at + len].copy_from_slice(&OTHER_AP.0);
+            bytes[at..at + len].copy_from_slice(&ap.0);
         }
     }
     bytes
+}
+
+/// Each analysis of `--station all` has the list of cells, so that a megabyte with thousands of them became gigabytes.
+#[test]
+fn a_list_of_cells_is_bounded_and_has_that_of_the_station() {
+    let others = (0..250u8).flat_map(|number| {
+        let bytes = of_ap(&beacon(&[]), MacAddress([2, 0, 0, 0, 1, number]));
+        [(u64::from(number), bytes.clone()), (300 + u64::from(number), bytes)]
+    });
+    let own =
+        [(600, beacon(&[1])), (601, null(true)), (601, ack(STATION)), (700, poll()), (700, data(1, false))];
+    let frames: Vec<_> = others.chain(own).collect();
+    let networks = describe(&ladder(&frames), Some(&Station::Mac(STATION)), None).air.unwrap().networks;
+    assert_eq!(networks.len(), 100);
+    assert!(networks.iter().any(|network| network.bssid == AP.to_string()));
+    assert!(networks.is_sorted_by_key(|network| &network.bssid));
 }
 
 /// The other access point conceals a frame in the beacons of packets 10 and 11; after it the station is with one that does all as it should.
