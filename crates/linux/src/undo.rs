@@ -43,6 +43,8 @@ pub struct UndoLog<T> {
     program: &'static str,
     /// Oldest first.
     entries: Vec<UndoEntry<T>>,
+    /// Lines that could not be read.
+    damaged: Vec<Vec<u8>>,
     /// Whether the log has created its folder.
     owns_folder: bool,
     /// Whether the file was removed here, and the log's folder is to be removed at the end.
@@ -69,6 +71,7 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
             name: name.to_owned(),
             program,
             entries: Vec::new(),
+            damaged: Vec::new(),
             owns_folder: false,
             removed: false,
         };
@@ -95,7 +98,10 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
         for (number, line) in lines {
             match serde_json::from_slice(line) {
                 Ok(entry) => self.entries.push(entry),
-                Err(error) => left_out(number, &error),
+                Err(error) => {
+                    left_out(number, &error);
+                    self.damaged.push(line.to_vec());
+                }
             }
         }
     }
@@ -166,12 +172,13 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
         if self.entries.len() == before { Ok(()) } else { self.write() }
     }
 
-    /// Writes the log, or removes its file if it has no entries. A folder that it has created goes, if it is empty, when the log is dropped, as a lock may be on it.
+    /// Writes the log, or removes its file if it has no entries. Lines that could not be read stay in it: they may be about changes that nobody
+    /// has undone. A folder that it has created goes, if it is empty, when the log is dropped, as a lock may be on it.
     ///
     /// # Errors
     /// If that fails.
     pub fn write(&mut self) -> Result<(), Error> {
-        if self.entries.is_empty() {
+        if self.entries.is_empty() && self.damaged.is_empty() {
             let Some(folder) = &self.folder else { return Ok(()) };
             folder.remove(&draft_of(&self.name))?;
             folder.remove(&self.name)?;
@@ -188,9 +195,14 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
             text.push('\n');
             text += &serde_json::to_string(entry).map_err(|error| Error::new("the undo log", error))?;
         }
-        text.push('\n');
+        let mut bytes = text.into_bytes();
+        for line in &self.damaged {
+            bytes.push(b'\n');
+            bytes.extend(line);
+        }
+        bytes.push(b'\n');
         let folder = self.folder.as_ref().expect("opened above");
-        folder.write(&self.name, text.as_bytes())
+        folder.write(&self.name, &bytes)
     }
 }
 

@@ -56,9 +56,16 @@ fn a_damaged_line_costs_itself() {
             .map(|(at, line)| if at == damaged { &line[..7] } else { line })
             .collect();
         fs::write(&path, text.join("\n")).expect("written");
-        let (log, damage) = read(&path);
+        let (mut log, damage) = read(&path);
         assert_eq!(log.entries().len(), if damaged == 0 { 5 } else { 4 });
         assert!(damage.len() == 1 && damage[0].contains(&format!("line {}", damaged + 1)), "{damage:?}");
+        // What it was about may not be undone: it stays for somebody to look at.
+        log.retain(|_| false).expect("written");
+        assert_eq!(path.exists(), damaged > 0);
+        if damaged > 0 {
+            assert!(fs::read_to_string(&path).expect("there").contains(&lines[damaged][..7]));
+            assert_eq!(read(&path).1.len(), 1);
+        }
     }
     for length in 0..whole.len() {
         fs::write(&path, &whole.as_bytes()[..length]).expect("written");
