@@ -293,7 +293,7 @@ def indices(results: Results, access: str, axis: Axis, curve: Curve) -> tuple[Se
 
 _CAUSES = {
     "start": "before active mode come three changes of the interval, one a second",
-    "rest": "active mode is left as soon as a second brings less than a tenth more, which a halved window does",
+    "rest": "active mode is left again, and is entered again after some seconds",
 }
 """What BA-TA loses time by: once, and again and again."""
 _TWICE = (("flow.application.size", "100MB"),)
