@@ -54,7 +54,7 @@ def document_in(file: BinaryIO) -> Any:
 def parsed(text: str | bytes) -> Any:
     """JSON that comes from elsewhere. Raises `ValueError`, also for NaN, 1e999 and what is nested too deeply."""
     try:
-        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_fitting)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -64,6 +64,16 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{text} is no number that fits")
     return number
+
+
+def _fitting(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"{text[:20]}... is no number that fits")
+    return int(text)
+
+
+_DIGITS = 300
+"""An integer with no more of them has a floating-point number beside it."""
 
 
 def _no_number(name: str) -> None:
