@@ -326,7 +326,8 @@ def _relative(runs: Sequence[RunResult], others: Sequence[RunResult]) -> str:
     if energy >= 10 * first:
         text = f"\N{MULTIPLICATION SIGN}{energy / first:.0f}"
     else:
-        text = f"{round(100 * (energy / first - 1)):+d} %".replace("-", "\N{MINUS SIGN}")
+        change = round(100 * (energy / first - 1))
+        text = f"{change:+d} %".replace("-", "\N{MINUS SIGN}") if change else "0 %"
     of_seed = {run.seed: energy_j(run) for run in others}
     pairs = [energy_j(run) - of_seed[run.seed] for run in runs if run.seed in of_seed]
     more, half = mean_ci95(pairs) if pairs else (0.0, None)

@@ -44,6 +44,8 @@ fn traces_of_both_meters() {
         ("Timestamp,Value\n0,1\n1,1e308\n", "line 3: expected a current of at most 1000 A"),
         ("Timestamp(ms),Current(uA)\n0,1\n1e12,2\n", "three hours"),
         ("Timestamp(ms),Current(uA)\n0,inf\n", "line 2"),
+        // Microamperes below a name that says milliamperes.
+        ("Timestamp(ms),Current(mA)\n0,84000\n1,84000\n", "got 84.0 A; hint: are the values in the unit"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(problem) && error.starts_with("trace.csv: "), "{error}");

@@ -28,6 +28,8 @@ const GAP: f64 = 10.0;
 const MOST_LINE_BYTES: u64 = 4_096;
 /// No device with a radio takes more.
 const MOST_A: f64 = 1_000.0;
+/// And none takes more on the average, but where the first line names a unit that the values do not have.
+const MOST_MEAN_A: f64 = 10.0;
 
 /// A mean current.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,8 +145,8 @@ impl Trace {
     /// Reads a trace; `goes_on` is asked now and then, with the bytes so far.
     ///
     /// # Errors
-    /// [`TraceError`]: the file is not such a trace, its times go back, it covers more than three hours, a current is above 1,000 A, or
-    /// `goes_on` says no.
+    /// [`TraceError`]: the file is not such a trace, its times go back, it covers more than three hours, a current is above 1,000 A, their mean
+    /// above 10 A, or `goes_on` says no.
     pub fn read(
         file: &str,
         source: impl Read,
@@ -188,7 +190,15 @@ impl Trace {
         if samples < 2 || intervals.is_empty() {
             return Err(failed("expected samples at two times or more".to_owned()));
         }
-        Ok(Self { file: file.to_owned(), samples, intervals })
+        let trace = Self { file: file.to_owned(), samples, intervals };
+        let mean_a = trace.charge_c() / trace.covered_s();
+        if mean_a > MOST_MEAN_A {
+            let hint = "hint: are the values in the unit that the first line names?";
+            return Err(failed(format!(
+                "expected a mean current of at most {MOST_MEAN_A} A, got {mean_a:.1} A; {hint}"
+            )));
+        }
+        Ok(trace)
     }
 
     /// The time that it covers, without gaps, in seconds.

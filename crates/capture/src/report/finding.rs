@@ -205,10 +205,11 @@ fn lacks_of(
         ));
     }
     if beacons < needs.beacons {
-        return Some(format!(
-            "{beacons} beacons of {bssid} were captured, and at least {} are needed",
-            needs.beacons
-        ));
+        let captured = match beacons {
+            1 => format!("one beacon of {bssid} was"),
+            _ => format!("{beacons} beacons of {bssid} were"),
+        };
+        return Some(format!("{captured} captured, and at least {} are needed", needs.beacons));
     }
     // A valid TIM has a DTIM period above zero.
     if needs.tim && network.is_none_or(|network| network.dtim_period == 0) {

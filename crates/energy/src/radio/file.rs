@@ -259,6 +259,12 @@ impl Profile {
         }
         let housekeeping = self.housekeeping.map_or(Ok(Power::ZERO), |written| written.resolve(voltage))?;
         let doze = needed("sleep", self.sleep)?;
+        // Figures that were confused, or a unit of a thousand times less.
+        for (awake, least) in [("receive", receive), ("transmit", transmit_by_rate[0].1)] {
+            if doze > least {
+                return Err(SettingError::out_of_range("sleep", doze, format!("at most {awake}, {least}")));
+            }
+        }
         let sleep = Power::from_nanowatts(doze.as_nanowatts().saturating_add(housekeeping.as_nanowatts()));
         let averages = self.averages.resolve("averages", voltage)?;
         let modes = (0..).zip(self.mode).map(|(place, mode)| mode.resolve(place, sleep, &averages, voltage));

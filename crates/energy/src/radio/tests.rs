@@ -571,6 +571,14 @@ fn currents_need_a_voltage() {
     );
 }
 
+#[test]
+fn a_radio_asleep_takes_no_more_than_an_awake_one() {
+    let asleep = |power| GOOD.replace("sleep = \"1mW\"", &format!("sleep = \"{power}\""));
+    assert!(error(&asleep("100W")).starts_with("mine.toml: sleep: expected at most receive, "));
+    let receive = Radio::from_toml(GOOD, "").unwrap().receive;
+    assert_eq!(Radio::from_toml(&asleep(&receive.to_string()), "").unwrap().sleep, receive);
+}
+
 /// A guard of 292 years overflowed where a wake-up is planned, and the run did not end.
 #[test]
 fn no_time_is_longer_than_a_radio_takes_for_anything() {

@@ -271,7 +271,7 @@ impl StationState {
         let key = (FindingKind::PsPollUnanswered, Verdict::Undecidable, self.record.mac);
         find(findings, key, poll, &deciding, || {
             format!(
-                "the access point acknowledged the PS-Poll and sent nothing for {}; the beacon of packet {} has the station's TIM bit clear, \
+                "the access point acknowledged the PS-Poll and sent nothing to the station for {}; the beacon of packet {} has the station's TIM bit clear, \
                  so that it may have discarded the frame",
                 seconds(NEVER),
                 gone.1
