@@ -210,8 +210,8 @@ def by_file(key: str, chosen: Any) -> Any:
         isinstance(chosen, type) and path.is_file() and path.suffix == ".py" and chosen.__qualname__.isidentifier()
     ):
         raise InputError(
-            f"{key}: expected a class at the top of a file, from which processes load it, got {chosen!r}; hint: write it"
-            " into a file (in a notebook by %%writefile own.py) and name it as own.py:CLASS"
+            f"{key}: expected a class at the top of a file, from which processes load it, got {chosen!r}; hint: write"
+            " it into a file (in a notebook by %%writefile own.py) and name it as own.py:CLASS"
         )
     # As on a command line: tables and archives are to have no names of the folders above.
     near = os.path.relpath(path)

@@ -277,6 +277,16 @@ def test_sixty_three_milliamperes_are_sixty_three_in_every_state(airwatt, tmp_pa
     assert picture.stat().st_size > 10_000
 
 
+def test_a_picture_says_that_it_has_no_place_for_a_constant_current(airwatt, tmp_path):
+    run = library.run("office", set={"station.radio": "esp32-c3", "duration": "4s"}, trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    _flat(trace, 1_000, 3, 63.0)
+    drawn = airwatt("analyze", capture, "--radio", "esp32-c3", "--current", trace, "--plot", tmp_path / "p.png")
+    assert drawn.status == 0
+    assert "without the measured current" in drawn.err
+
+
 def test_what_is_asked_of_no_clear_station_is_not_ignored(airwatt, tmp_path):
     """Two stations with about the same bytes: candidates are listed, and the exit status says that nothing was done."""
     run = library.run(

@@ -438,6 +438,9 @@ def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Pa
                     folder.mkdir(exist_ok=True)
         if picture is not None:
             _check_drawable(analysis, picture)
+            measured = analysis.to_dict().get("current")
+            if measured is not None and not measured.get("windows"):
+                say(f"--plot {picture}: without the measured current, which has no place on the capture's clock")
         keep(analysis, folder, None, line, picture, what_if or analysis.to_dict()["air"] is None)
     if plot is not None and len(analyses) > 1:
         from airwatt.plots import analyze as pictures
