@@ -335,7 +335,7 @@ const GAUGES: [Metric; 2] = [
 /// Of each peer: those that a relay depends on, and whether it is there.
 const OF_PEERS: [GaugeOfPeer<PeerRow>; 3] = [
     ("airwatt_gateway_heard_age_seconds", "Time since anything came from the peer.", |peer| peer.heard_age_s),
-    ("airwatt_gateway_handshake_age_seconds", "Age of the session with the peer.", |peer| {
+    ("airwatt_gateway_handshake_age_seconds", "Time since the last handshake with the peer.", |peer| {
         peer.handshake_age_s
     }),
     ("airwatt_gateway_unanswered_handshakes", "Handshakes begun since the peer was heard last.", |peer| {

@@ -48,7 +48,7 @@ struct PeerRow {
     name: String,
     public_key: Option<String>,
     endpoint: Option<String>,
-    /// Age of the session that is used.
+    /// Time since a session last came into use.
     handshake_age_s: Option<f64>,
     handshakes: u64,
     /// Initiations sent since the peer was heard last.
@@ -226,7 +226,7 @@ const OF_PEERS: [OfPeer; 10] = [
 ];
 /// Whether each peer is there.
 const GAUGES_OF_PEERS: [GaugeOfPeer<PeerRow>; 3] = [
-    ("airwatt_tunnel_handshake_age_seconds", "Age of the session with the peer.", |peer| {
+    ("airwatt_tunnel_handshake_age_seconds", "Time since the last handshake with the peer.", |peer| {
         peer.handshake_age_s
     }),
     ("airwatt_tunnel_unanswered_handshakes", "Handshakes begun since the peer was heard last.", |peer| {

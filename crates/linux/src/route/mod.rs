@@ -38,6 +38,8 @@ const RTA_VIA: u16 = 18;
 const RTA_EXPIRES: u16 = 23;
 const RTA_NH_ID: u16 = 30;
 const RTAX_CC_ALGO: u16 = 16;
+/// Of `rtm_flags`, the last four bytes of the header.
+const RTM_F_CLONED: u32 = 0x200;
 const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;
 const RT_TABLE_MAIN: u32 = 254;
@@ -95,6 +97,12 @@ impl KernelRoute {
 
     fn number(&self, kind: u16) -> Option<u32> {
         self.attribute(kind).and_then(|value| value.try_into().ok()).map(u32::from_ne_bytes)
+    }
+
+    /// Whether the kernel has derived it from another one for one destination, as where a router has reported a narrow path.
+    fn is_learnt(&self) -> bool {
+        u32::from_ne_bytes([self.header[8], self.header[9], self.header[10], self.header[11]]) & RTM_F_CLONED
+            != 0
     }
 
     /// Its routing table.
@@ -303,8 +311,8 @@ fn next_hops(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 /// If the kernel does not list them.
 pub fn list() -> Result<Vec<KernelRoute>, Error> {
     let bodies = netlink::NetlinkSocket::open()?.dump(RTM_GETROUTE, &[0; RTMSG], RTM_NEWROUTE)?;
-    let mut routes: Vec<KernelRoute> =
-        bodies.iter().filter_map(|body| KernelRoute::from_bytes(body)).collect();
+    let routes = bodies.iter().filter_map(|body| KernelRoute::from_bytes(body));
+    let mut routes: Vec<KernelRoute> = routes.filter(|route| !route.is_learnt()).collect();
     advertised::mark(&mut routes);
     Ok(routes)
 }

@@ -117,3 +117,12 @@ fn a_next_hop_object_brings_no_metrics_of_other_routes() {
     assert_eq!(created(&listed).attribute(RTA_METRICS), Some(&[][..]));
     assert!(created(&listed.with_congestion_control(Some("reno"))).congestion_control().is_some());
 }
+
+/// `cc load` would set a congestion control on what the kernel has noted for one destination.
+#[test]
+fn what_the_kernel_derives_for_one_destination_is_learnt() {
+    let mut one = route(Vec::new());
+    assert!(!one.is_learnt());
+    one.header[8..12].copy_from_slice(&RTM_F_CLONED.to_ne_bytes());
+    assert!(one.is_learnt());
+}

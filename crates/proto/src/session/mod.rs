@@ -119,7 +119,7 @@ pub struct StrangerCounts {
 pub struct PeerStatus {
     /// Its address.
     pub endpoint: Option<SocketAddr>,
-    /// When the session that is used began.
+    /// When a session last came into use, whether its keys are still there or not.
     pub handshake_at: Option<Instant>,
     /// Initiations sent since the peer was heard last.
     pub unanswered: u32,
@@ -275,7 +275,7 @@ impl Sessions {
         let peer = &self.peers[id];
         PeerStatus {
             endpoint: peer.endpoint,
-            handshake_at: peer.current.as_ref().map(|session| session.born),
+            handshake_at: peer.connected_at,
             unanswered: peer.unanswered,
             waiting: peer.staged.iter().filter(|staged| staged.counts()).count(),
             counts: peer.counts,
@@ -501,6 +501,7 @@ impl Sessions {
     fn connected(&mut self, id: PeerId, now: Instant) {
         let peer = &mut self.peers[id];
         peer.is_suspect = false;
+        peer.connected_at = Some(now);
         peer.counts.handshakes += 1;
         peer.timers.set(Reason::Erase, now + ERASE_AFTER);
         self.outputs.push_back(Output::Connected(id));

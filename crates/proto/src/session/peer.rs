@@ -72,6 +72,8 @@ pub(super) struct Peer {
     pub(super) current: Option<Session>,
     pub(super) previous: Option<Session>,
     pub(super) next: Option<Session>,
+    /// When a session last came into use.
+    pub(super) connected_at: Option<Instant>,
     pub(super) attempt: Option<Attempt>,
     /// The timestamp of its last initiation. Earlier ones are repetitions.
     pub(super) timestamp: Timestamp,
@@ -101,6 +103,7 @@ impl Peer {
             current: None,
             previous: None,
             next: None,
+            connected_at: None,
             attempt: None,
             timestamp: Timestamp::default(),
             cookie: None,

@@ -358,6 +358,9 @@ fn recorded_initiations_after_a_restart_move_nobody() {
     world.server.set_peers(vec![PeerConfig { public_key, preshared_key: None, endpoint: None }]);
     let after = world.server.peer(0);
     assert_eq!((after.endpoint, after.handshake_at), (before.endpoint, before.handshake_at));
+    // An idle peer had one, though its keys are erased.
+    world.pass(Span::from_secs(3_600));
+    assert_eq!(world.server.peer(0).handshake_at, before.handshake_at);
 }
 
 #[test]
