@@ -22,6 +22,18 @@ def test_reports_stand_for_keep_alives(airwatt):
         assert ("are packets of the device within each keep-alive" in " ".join(shown.split())) is is_within
 
 
+def test_keep_alives_of_a_flow_of_mqtt_are_not_counted_twice(airwatt):
+    """A connection that reports each ten minutes sent its own each minute beside those that were asked for."""
+    asked = ["--flow", "up:mqtt:10min:60B", "--radio", "esp32-c3", "--delay", "1s", "--runs", "1", *CHIP]
+    beside = airwatt("advise", *asked, "--keep-alive", "240s", "--json").json
+    own = airwatt("advise", *asked, "--set", "flow.application.keep_alive=240s", "--json").json
+    assert beside["advice"]["simulation"] == own["advice"]["simulation"]
+    assert beside["keep_alives"]
+    assert not own["keep_alives"]
+    shown = " ".join(airwatt.output(["advise", *asked, "--keep-alive", "240s"]).split())
+    assert "the flow of MQTT has them, one where it has sent nothing for 240.0 s" in shown
+
+
 def test_keep_alives_are_priced_under_each_policy(airwatt):
     question = ["idle", "--delay", "10s", "--runs", "1", "--keep-alive", "30s"]
     document = airwatt("advise", *question, "--json").json

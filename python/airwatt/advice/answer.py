@@ -71,6 +71,8 @@ class Advice:
     """Of the radio's profile."""
     keep_alives: list[KeepAlives] = field(default_factory=list)
     """What keep-alives cost, for each candidate that was run."""
+    keep_alives_in_flow: bool = False
+    """Whether a flow of MQTT has them, which sends one only where it has sent nothing else for their interval."""
     beside: list[CombinedSetting] = field(default_factory=list)
     """What can be set beside the best candidate, if it was run."""
     deep_sleep: DeepSleep | None = None
@@ -246,6 +248,7 @@ class Advice:
             "network_stack": None if self.network_stack is None else vars(self.network_stack),
             "beside": [one.to_dict() for one in self.beside],
             "keep_alives": [one.to_dict() for one in self.keep_alives],
+            "keep_alives_in_flow": self.keep_alives_in_flow,
             "tunnel": self.tunnel,
             "tunnel_curve": [{"delay_bound_s": bound, "power_w": power} for bound, power in self.tunnel_curve],
         }

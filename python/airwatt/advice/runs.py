@@ -177,6 +177,10 @@ def advise(
     laboratory.check_seeds(seed, runs)
     loaded = laboratory.load(scenario, (), set)
     text = loaded.to_dict()
+    own = [index for index, flow in enumerate(text.get("flow", [])) if flow["application"]["kind"] == "mqtt"]
+    if keep_alive_s is not None and own:
+        loaded = loaded.replace([(f"flow.{index}.application.keep_alive", f"{keep_alive_s:.9f}s") for index in own])
+        text = loaded.to_dict()
     chip = _chip(loaded.name, text, target)
     plan = _plan(loaded, text, chip, budget_s, confirm, {*given, *(set or {})}, target)
     confirmed = [row for row in plan.rows if row.confirm]
@@ -194,6 +198,7 @@ def advise(
     least = len(confirmed)
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     if keep_alive_s is not None:
+        advice.keep_alives_in_flow = bool(own)
         _keep_alive(advice, loaded, keep_alive_s, seed, store)
     advice.decide(target)
     if advice.ranked:
@@ -293,15 +298,18 @@ def _untried(without_wakes: str | None, *, without_intervals: bool) -> str:
 
 
 def _keep_alive(advice: Advice, scenario: Scenario, interval_s: float, seed: int, store: StorePath) -> None:
-    """Prices keep-alives under each candidate that was run, and adds what they take to its energy."""
+    """Prices keep-alives under each candidate that was run, and adds what they take to its energy if no flow has it."""
     from airwatt.advice import keep_alives
 
     run = [row for row in advice.rows if row.simulation]
     candidates = [row.candidate for row in run] + [Candidate("ideal")] * (advice.bound is not None)
     found = keep_alives.price(scenario, candidates, interval_s, seed, store)
     if advice.bound is not None:
-        advice.bound = found.pop().beside(advice.bound)
+        of_bound = found.pop()
+        advice.bound = advice.bound if advice.keep_alives_in_flow else of_bound.beside(advice.bound)
     advice.keep_alives = found
+    if advice.keep_alives_in_flow:
+        return
     prices = {price.candidate: price for price in found}
     # Candidates that were not run are no worse for it than the one with the cheapest keep-alives.
     least = min(found, key=lambda price: price.one_j)

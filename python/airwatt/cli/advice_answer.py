@@ -108,6 +108,12 @@ def _kept_alive(found: Advice) -> Iterator[str]:
             continue
         texts.append(f"{whose} {quantity(price.added_w / volts, 'A')}")
     each = quantity(found.keep_alives[0].interval_s, "s")
+    if found.keep_alives_in_flow:
+        yield (
+            f"keep-alive the flow of MQTT has them, one where it has sent nothing for {each}: they are in all of these "
+            "figures"
+        )
+        return
     yield f"keep-alive each {each}, which is in all of these figures: {'; '.join(texts)}"
 
 
