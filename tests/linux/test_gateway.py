@@ -45,6 +45,39 @@ def test_connections_are_relayed_with_both_addresses_and_refusals_are_true(lab):
     assert lab.echo(1_000) == "{'same': 1}\n", "without a gateway"
 
 
+SLOW_CLIENT = """
+import socket, sys
+here = socket.create_connection((sys.argv[1], 5000), 10)
+here.settimeout(20)
+here.sendall(b"x" * 1000)
+print(len(here.recv(1000)), flush=True)
+sys.stdin.readline()
+here.sendall(b"y" * 1000)
+print(len(here.recv(1000)), flush=True)
+"""
+
+
+def test_a_base_station_that_was_stopped_opens_nothing_that_a_mobile_has_given_up(lab):
+    """Its SYN from the same port reset the plain connection at the server, of which the mobile heard nothing."""
+    for end in ("base", "mobile"):
+        lab.write(end, gateway='fallback = "500ms"')
+    lab.up("base", "mobile")
+    lab.serve()
+    assert lab.echo(1_000) == "{'same': 1}\n"
+    lab.running["base"].send_signal(signal.SIGSTOP)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    clients = [lab.start("mobile", sys.executable, "-c", SLOW_CLIENT, SERVER, **pipes) for _ in range(3)]
+    assert [client.stdout.readline() for client in clients] == ["1000\n"] * 3
+    lab.running["base"].send_signal(signal.SIGCONT)
+    time.sleep(1)
+    for client in clients:
+        client.stdin.write("\n")
+        client.stdin.flush()
+    assert [client.stdout.readline() for client in clients] == ["1000\n"] * 3
+    # And those that come later are relayed again, once the mobile has heard of the base station.
+    await_true(lambda: lab.echo(1_000) and lab.status("mobile")["connections_relayed"] > 1, 20)
+
+
 URGENT = """
 import socket, sys
 server = len(sys.argv) > 2

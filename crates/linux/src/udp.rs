@@ -9,6 +9,7 @@
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, SystemTime};
 
 use rustix::net::sockopt;
 
@@ -30,6 +31,8 @@ pub struct UdpDatagram<'a> {
     pub to: Option<IpAddr>,
     /// The ECN field of its IP header (RFC 3168): 0 for not ECN-capable, 3 for congestion experienced.
     pub ecn: u8,
+    /// How long it has waited for this process, by the wall clock; zero where the kernel does not say.
+    pub waited: Duration,
     /// Its payload.
     pub bytes: &'a [u8],
 }
@@ -161,12 +164,14 @@ impl Socket {
             Err(error) => return Err(Error::new("UDP socket", error)),
         };
         self.counts.receive_calls += 1;
+        let read = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let mut count = 0;
         for (buffer, meta) in buffers.iter().zip(&metas[..messages]) {
             // A datagram without payload has a stride of 0.
             for bytes in datagrams(&buffer[..meta.len], meta.stride) {
                 let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
-                each(UdpDatagram { from: meta.addr, to: meta.dst_ip, ecn, bytes });
+                let waited = meta.timestamp.map_or(Duration::ZERO, |came| read.saturating_sub(came));
+                each(UdpDatagram { from: meta.addr, to: meta.dst_ip, ecn, waited, bytes });
                 count += 1;
             }
         }

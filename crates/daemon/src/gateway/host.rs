@@ -117,8 +117,15 @@ impl GatewayHost {
     }
 
     fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
+        // A mobile has given up an opening that has waited for longer, as while this process was stopped: its connection goes as plain TCP
+        // from the same port, and would be reset by another SYN. What is left out counts as lost on the way.
+        let fallback = std::time::Duration::from_nanos(self.config.gateway.fallback.as_nanos());
+        let most = if self.config.is_base() { fallback / 2 } else { std::time::Duration::MAX };
         if let Some(socket) = &mut self.parts.socket {
             socket.receive(|datagram| {
+                if datagram.waited > most {
+                    return;
+                }
                 let (from, asked) = (datagram.from, datagram.to);
                 inputs.push(Input::Datagram { from, asked, bytes: datagram.bytes.to_vec() });
             })?;
