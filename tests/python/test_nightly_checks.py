@@ -355,3 +355,24 @@ def test_results_of_sarif_have_a_line(airwatt, tmp_path):
     for result in json.loads(sarif.read_text())["runs"][0]["results"]:
         [location] = result["locations"]
         assert location["physicalLocation"]["region"] == {"startLine": result["properties"]["packet"]}
+
+
+def test_packets_of_a_folder_have_the_numbers_of_their_files(airwatt, tmp_path):
+    """Packet 14 of a folder is in none of its files."""
+    head, packets = pcap_records(SHIPPED / "tim-never-set-guilty.pcap")
+    folder = tmp_path / "pieces"
+    folder.mkdir()
+    for piece in range(0, len(packets), 10):
+        write_pcap(folder / f"{piece:02}.pcap", head, packets[piece : piece + 10])
+    junit, sarif = tmp_path / "rules.xml", tmp_path / "rules.sarif"
+    arguments = ["analyze", folder, "--station", STATION, "--policy", "psm"]
+    document = airwatt(*arguments, "--junit", junit, "--sarif", sarif, "--json").json
+    (finding,) = (found for found in document["findings"] if found["kind"] == "tim-never-set")
+    packet = finding["occurrences"][-1]["packet"]
+    piece, number = divmod(packet - 1, 10)
+    assert f"packet {packet} ({folder}/{piece}0.pcap: {number + 1}) at" in junit.read_text()
+    places = [result["locations"][0] for result in json.loads(sarif.read_text())["runs"][0]["results"]]
+    assert (f"{folder}/{piece}0.pcap", number + 1) in [
+        (place["physicalLocation"]["artifactLocation"]["uri"], place["physicalLocation"]["region"]["startLine"])
+        for place in places
+    ]

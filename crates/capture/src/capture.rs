@@ -131,6 +131,9 @@ pub struct Notes {
     pub doubles: Option<Doubles>,
 }
 
+/// Measured: what rules find out about a cell of one beacon, which damaged beacons make by the thousand.
+pub(crate) const CELL_BYTES: usize = 4_500;
+
 /// A capture in memory: the records of its packets, and of the cells that its beacons announce.
 #[derive(Clone, Debug, Default)]
 pub struct Capture {
@@ -242,13 +245,14 @@ impl Capture {
         Some((&file.name, packet - file.packets_before))
     }
 
-    /// Memory of the records in bytes.
+    /// Memory of the records in bytes, with what is found out about each cell later.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let aids: usize = self.beacons.iter().map(|beacon| beacon.aids.len()).sum();
         let records = self.packets.len() * size_of::<CapturedPacket>()
             + self.frames.len() * size_of::<AirFrame>()
             + self.beacons.len() * size_of::<Beacon>()
-            + aids * size_of::<u16>();
+            + aids * size_of::<u16>()
+            + self.networks.len() * CELL_BYTES;
         records as u64
     }
 

@@ -17,7 +17,7 @@ use airwatt_energy::Radio;
 use etherparse::LaxIpSlice;
 
 use crate::absence::Absences;
-use crate::capture::{CUT, Capture, FileFormat, LinkType, Oversized};
+use crate::capture::{CELL_BYTES, CUT, Capture, FileFormat, LinkType, Oversized};
 use crate::decrypt::Decryption;
 use crate::packet::{
     AirFrame, Beacon, BlockAck, CapturedPacket, GroupProtocol, Ip, PacketSink, SleepChange, TcpFields,
@@ -91,15 +91,16 @@ impl Decoder {
         }
     }
 
-    /// Memory of the records in bytes, without that of names and of the tree of cells.
-    pub(crate) const fn memory_bytes(&self) -> u64 {
+    /// Memory of the records in bytes, without that of names, with what is found out about each cell later.
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let records = self.capture.packets.capacity() * size_of::<CapturedPacket>()
             + self.capture.frames.capacity() * size_of::<AirFrame>()
             + self.capture.beacons.capacity() * size_of::<Beacon>()
             + self.capture.called.capacity() * size_of::<Vec<u16>>()
             + self.capture.block_acks.capacity() * size_of::<BlockAck>()
             + self.capture.wake_times.capacity() * size_of::<TwtSetup>()
-            + self.aids * size_of::<u16>();
+            + self.aids * size_of::<u16>()
+            + self.capture.networks.len() * CELL_BYTES;
         records as u64
     }
 

@@ -400,9 +400,15 @@ impl<'a> WhatIf<'a> {
         left_out: Vec<&'static str>,
     ) -> PolicyReport {
         let energy_j = total.energy_j();
-        // Assumptions are independent of each other: at worst all of them err to the same side.
-        let below: f64 = assumptions.iter().map(|assumption| energy_j - assumption.energy_low_j).sum();
-        let above: f64 = assumptions.iter().map(|assumption| assumption.energy_high_j - energy_j).sum();
+        // Assumptions are independent of each other: at worst all of them err to the same side, each by its factor.
+        let factors = |end: fn(&AssumptionReport) -> f64| -> f64 {
+            assumptions
+                .iter()
+                .map(|assumption| if energy_j > 0.0 { end(assumption) / energy_j } else { 1.0 })
+                .product()
+        };
+        let low_j = energy_j * factors(|assumption| assumption.energy_low_j);
+        let high_j = energy_j * factors(|assumption| assumption.energy_high_j);
         let has_band = self.cell.phy.basis == Basis::Inferred || !assumptions.is_empty();
         // A band without one of its assumptions would claim too much.
         let band = has_band && left_out.is_empty();
@@ -413,8 +419,8 @@ impl<'a> WhatIf<'a> {
             policy: policy.to_owned(),
             basis: self.cell.phy.basis,
             energy_j: total.energy_j(),
-            energy_low_j: band.then(|| (energy_j - below).max(0.0)),
-            energy_high_j: band.then_some(energy_j + above),
+            energy_low_j: band.then_some(low_j),
+            energy_high_j: band.then_some(high_j),
             assumptions,
             left_out,
             energy_by_cause_j: total.energy_by_cause(),

@@ -138,7 +138,7 @@ def host_modes(
     if ranges:
         whose = "" if len(ranges) == len(rows) else f" of {_listed(ranges)}"
         yield (
-            f"days{whose} are ranges, those of the band: {why_ranges(profiles)}, and one number wants "
+            f"days{whose} are ranges, those of the radio's band: {why_ranges(profiles)}, and one number wants "
             f"{100 * MOST_BORROWED:.0f} % or less; --allow-borrowed says one all the same"
         )
 

@@ -309,13 +309,13 @@ def write_sarif(path: Path, documents: Sequence[Document]) -> None:
     """
     rules: dict[str, dict[str, Any]] = {}
     results = []
-    file = documents[0]["capture"]["file"]
+    capture = documents[0]["capture"]
     for finding in _each_once(documents, "findings", "station"):
         rule = {"id": finding["kind"], "shortDescription": {"text": finding["clause"] or finding["kind"]}}
         rules.setdefault(finding["kind"], rule)
         for place in finding["occurrences"]:
             if place["verdict"] in COUNTED:
-                results.append(_sarif_result(file, finding, place))
+                results.append(_sarif_result(capture, finding, place))
     driver = {"name": "airwatt analyze", "version": __version__, "rules": list(rules.values())}
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
     found = counts(documents)
@@ -329,12 +329,13 @@ def write_sarif(path: Path, documents: Sequence[Document]) -> None:
         out.write(json.dumps(log, indent=2).encode() + b"\n")
 
 
-def _sarif_result(file: str, finding: Document, place: Document) -> dict[str, Any]:
+def _sarif_result(capture: Document, finding: Document, place: Document) -> dict[str, Any]:
     text = place.get("detail", finding["text"])
     # Consumers of SARIF require a line of a text: that of `tshark -r FILE`, which prints one for each packet.
-    region = {"startLine": place["packet"]}
-    packets = ", ".join(map(str, place["packets"]))
-    message = f"packet {place['packet']}, {_whom(finding, place)}: {text} (decided by packets {packets})"
+    file, number = _in_file(capture, place["packet"]) or (capture["file"], place["packet"])
+    region = {"startLine": number}
+    packet, packets = _numbers(capture, [place["packet"]]), _numbers(capture, place["packets"])
+    message = f"packet {packet}, {_whom(finding, place)}: {text} (decided by packets {packets})"
     return {
         "ruleId": finding["kind"],
         "level": _LEVELS[finding["severity"]],
@@ -342,6 +343,23 @@ def _sarif_result(file: str, finding: Document, place: Document) -> dict[str, An
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}, "region": region}}],
         "properties": {key: place[key] for key in ("packet", "time_s", "packets", "access_point")},
     }
+
+
+def _in_file(capture: Document, packet: int) -> tuple[str, int] | None:
+    """The file of a folder that has a packet, and its number there; None for a capture of one file."""
+    files = capture.get("files", [])
+    if len(files) < 2:
+        return None
+    file, first = max((one for one in files if one[1] <= packet), key=lambda one: one[1])
+    return file, packet - first + 1
+
+
+def _numbers(capture: Document, packets: Sequence[int]) -> str:
+    """The numbers of packets in the whole capture, and beside them those in the files of a folder."""
+    found = [(packet, _in_file(capture, packet)) for packet in packets]
+    return ", ".join(
+        str(packet) if place is None else f"{packet} ({printable(place[0])}: {place[1]})" for packet, place in found
+    )
 
 
 def _whom(finding: Document, place: Document) -> str:
@@ -357,9 +375,10 @@ def _texts(documents: Sequence[Document]) -> dict[str, list[str]]:
         for place in finding["occurrences"]:
             if place["verdict"] == "kept":
                 continue
-            packets = ", ".join(map(str, place["packets"]))
+            capture = documents[0]["capture"]
+            packet, packets = _numbers(capture, [place["packet"]]), _numbers(capture, place["packets"])
             detail = f": {place['detail']}" if "detail" in place else ""
-            line = f"packet {place['packet']} at {place['time_s']:.6f} s, {_whom(finding, place)}, {place['verdict']}"
+            line = f"packet {packet} at {place['time_s']:.6f} s, {_whom(finding, place)}, {place['verdict']}"
             texts.setdefault(finding["kind"], []).append(f"{line}{detail} (decided by packets {packets})")
     return texts
 

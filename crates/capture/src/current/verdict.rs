@@ -258,6 +258,9 @@ fn is_off(state: &StateCharge) -> bool {
     state.measured_a.is_some() && (state.measured_c / state.predicted_c - 1.0).abs() > CLOSE
 }
 
+/// What has a device awake around beacons that no prediction from a capture knows of.
+const UNPREDICTED_BEACONS: &str = ": beacons that it misses and waits for, frames to everyone after them";
+
 /// The mean is not the predicted one, and that is not because the device never sleeps.
 fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrents) -> String {
     let mean = format!(
@@ -281,9 +284,9 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
     // Short pulses are those of beacons, and the base between them is the sleep.
     let sleep_a = currents[RadioState::Sleep as usize];
     let is_near = |measured: f64, predicted: f64| (measured / predicted - 1.0).abs() <= CLOSE;
-    let are_beacons_right = measured
-        .pulses
-        .is_some_and(|pulses| is_near(pulses.pulse_c.0, pulses.pulse_c.1) && is_near(pulses.base_a, sleep_a));
+    let is_base_right = measured.pulses.is_some_and(|pulses| is_near(pulses.base_a, sleep_a));
+    let are_beacons_right =
+        is_base_right && measured.pulses.is_some_and(|pulses| is_near(pulses.pulse_c.0, pulses.pulse_c.1));
     let unexplained = || {
         let longer = "; no state that the trace determines has most of the difference: a longer time awake after traffic would (`--policy timeout:timeout=TIME` tries one)";
         if sign > 0.0 { longer.to_owned() } else { String::new() }
@@ -291,10 +294,14 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
     let most = most.map_or_else(unexplained, |state| {
         let name = state.state;
         if measured.beacons_in_sleep && name == RadioState::Sleep.name() && are_beacons_right {
-            let how = if sign > 0.0 { "longer" } else { "shorter" };
+            let (how, around) = if sign > 0.0 {
+                ("longer", format!(", or around beacons{UNPREDICTED_BEACONS}"))
+            } else {
+                ("shorter", String::new())
+            };
             format!(
-                "; sleep and each beacon take what is predicted, so that the rest is time awake after traffic, {how} than the policy's \
-                 (`--policy timeout:timeout=TIME` tries one)"
+                "; sleep and each short wake-up for a beacon take what is predicted, so that the rest is time awake after traffic, {how} \
+                 than the policy's (`--policy timeout:timeout=TIME` tries one){around}"
             )
         } else if measured.beacons_in_sleep && name == RadioState::Sleep.name() {
             // Which of both has it, the states awake can hint at.
@@ -302,6 +309,11 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
             let others = others.map(|other| format!("; in {} it takes {}", other.state, takes(other)));
             let with = "sleep and the beacons that count with it, which a replay cannot tell apart";
             format!("; most of the difference is in {with}: {}{}", takes(state), others.collect::<String>())
+        } else if name == RadioState::Sleep.name() && is_base_right && sign > 0.0 {
+            format!(
+                "; the current between wake-ups is as predicted, so that most of the difference is time awake where sleep is \
+                 predicted{UNPREDICTED_BEACONS}, or traffic that the capture lacks"
+            )
         } else {
             format!("; most of the difference is in {name}: {}", takes(state))
         }

@@ -34,6 +34,8 @@ use crate::timeline::Timeline;
 
 /// Flows and candidates beyond this many are left out of the document, which counts them.
 pub(crate) const LIST_LIMIT: usize = 20;
+/// Findings that are listed, each a kind and a device: damaged beacons may be of a hundred thousand access points that never were.
+const MOST_FINDINGS: usize = 1_000;
 
 /// The analysis of one capture.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -144,15 +146,24 @@ pub(crate) fn describe_with(
     };
     let named = if is_assumed { capture.named_radios() } else { BTreeMap::new() };
     let costing = finding::Costing { radio, is_assumed, named: &named, seen: observations, station: mac };
-    let mut findings: Vec<FindingReport> = concerned()
-        .filter(|found| !is_kept(found))
-        .map(|found| finding::finding(capture, found, &costing))
-        .collect();
+    let mut listed: Vec<&power_save::Finding> = concerned().filter(|found| !is_kept(found)).collect();
+    let unlisted = listed.len().saturating_sub(MOST_FINDINGS);
+    if unlisted > 0 {
+        // Checks count all of them. Those that violate a rule come first, each in its place.
+        let is_violated = |found: &&power_save::Finding| found.count(Verdict::Violated) > 0;
+        let (violated, others): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_violated);
+        listed = violated.into_iter().chain(others).take(MOST_FINDINGS).collect();
+    }
+    let mut findings: Vec<FindingReport> =
+        listed.into_iter().map(|found| finding::finding(capture, found, &costing)).collect();
     if let Some(station) = station {
         findings.extend(finding::lone_findings(capture, station));
     }
     let mut about = capture::capture_report(capture);
     about.notes.extend(finding::left_out(station, observations));
+    if unlisted > 0 {
+        about.notes.push(format!("{unlisted} findings are counted and not listed, beyond {MOST_FINDINGS}"));
+    }
     Analysis {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
