@@ -149,7 +149,7 @@ pub(crate) fn describe_with(
     let mut listed: Vec<&power_save::Finding> = concerned().filter(|found| !is_kept(found)).collect();
     let unlisted = listed.len().saturating_sub(MOST_FINDINGS);
     if unlisted > 0 {
-        // Checks count all of them. Those that violate a rule come first, each in its place.
+        // Checks count all of them. Those that violate a rule come first.
         let is_violated = |found: &&power_save::Finding| found.count(Verdict::Violated) > 0;
         let (violated, others): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_violated);
         listed = violated.into_iter().chain(others).take(MOST_FINDINGS).collect();
