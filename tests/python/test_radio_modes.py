@@ -55,7 +55,7 @@ def test_an_analysis_has_the_charge_of_a_day_by_cause(airwatt):
 def test_borrowed_values_need_to_be_allowed(airwatt):
     idle = ["run", "idle", "--radio", "nrf7002", "--set", "duration=60s", "--battery", "1000mAh"]
     shown = _words(airwatt.output(idle))
-    assert "days are ranges, those of the band: up to" in shown
+    assert "days are ranges, those of the radio's band: up to" in shown
     assert "--allow-borrowed" in shown
     # An order of magnitude, with its ends.
     assert re.search(r"[0-9.]+ to [0-9.]+ days|above [0-9.]+ days", shown)

@@ -9,13 +9,12 @@
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, SystemTime};
 
+use airwatt_base::Span;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt;
 
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-
-use crate::Error;
+use crate::{Error, clock};
 
 /// Bytes of one buffer of a batch: the largest datagram, and with it the largest bundle of GRO.
 const BUFFER_BYTES: usize = 65_535;
@@ -32,7 +31,7 @@ pub struct UdpDatagram<'a> {
     /// The ECN field of its IP header (RFC 3168): 0 for not ECN-capable, 3 for congestion experienced.
     pub ecn: u8,
     /// How long it has waited for this process, by the wall clock; zero where the kernel does not say.
-    pub waited: Duration,
+    pub waited: Span,
     /// Its payload.
     pub bytes: &'a [u8],
 }
@@ -164,13 +163,16 @@ impl Socket {
             Err(error) => return Err(Error::new("UDP socket", error)),
         };
         self.counts.receive_calls += 1;
-        let read = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let read = clock::unix_time();
         let mut count = 0;
         for (buffer, meta) in buffers.iter().zip(&metas[..messages]) {
             // A datagram without payload has a stride of 0.
             for bytes in datagrams(&buffer[..meta.len], meta.stride) {
                 let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
-                let waited = meta.timestamp.map_or(Duration::ZERO, |came| read.saturating_sub(came));
+                let waited = meta.timestamp.map_or(Span::ZERO, |came| {
+                    let came_ns = u64::try_from(came.as_nanos()).unwrap_or(u64::MAX);
+                    read.saturating_sub(Span::from_nanos(came_ns))
+                });
                 each(UdpDatagram { from: meta.addr, to: meta.dst_ip, ecn, waited, bytes });
                 count += 1;
             }

@@ -106,6 +106,11 @@ impl<T: Serialize + DeserializeOwned> UndoLog<T> {
         }
     }
 
+    /// Leaves lines that could not be read out of what is written next: the caller finds by itself what they may be about.
+    pub fn forget_damaged(&mut self) {
+        self.damaged.clear();
+    }
+
     /// Whether a process that wrote the log has been killed before the new one took its place.
     pub fn has_draft(&self) -> bool {
         self.folder.as_ref().is_some_and(|folder| folder.has(&draft_of(&self.name)))

@@ -27,6 +27,7 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     let _lock = lock()?;
     let (mut log, damage) = changes::read(&options.state.file)?;
     damage.iter().for_each(|line| output::error(&format!("{line}: left out")));
+    log.forget_damaged();
     let present = kernel::loaded()?;
     let is_logged = !log.entries().is_empty() || !damage.is_empty() || log.has_draft();
     let (traces, had_pins) = (options.force || is_logged, kernel::has_pins());

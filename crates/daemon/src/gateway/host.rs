@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use airwatt_base::{Instant, Machine as _};
+use airwatt_base::{Instant, Machine as _, Span};
 use airwatt_linux::clock::{self, Clock};
 use airwatt_linux::driver::MachineHost;
 use airwatt_linux::event_loop::{Interest, ReadySource, Sources, Token, Waker};
@@ -119,8 +119,7 @@ impl GatewayHost {
     fn read_socket(&mut self, inputs: &mut Vec<Input>) -> Result<(), Error> {
         // A mobile has given up an opening that has waited for longer, as while this process was stopped: its connection goes as plain TCP
         // from the same port, and would be reset by another SYN. What is left out counts as lost on the way.
-        let fallback = std::time::Duration::from_nanos(self.config.gateway.fallback.as_nanos());
-        let most = if self.config.is_base() { fallback / 2 } else { std::time::Duration::MAX };
+        let most = if self.config.is_base() { self.config.gateway.fallback / 2 } else { Span::MAX };
         if let Some(socket) = &mut self.parts.socket {
             socket.receive(|datagram| {
                 if datagram.waited > most {

@@ -198,9 +198,14 @@ impl Radio {
         let wake_up_j = first_j - sleep_w * first_s;
         if sleep_w < 0.0 || wake_up_j < 0.0 {
             let what = if sleep_w < 0.0 { "the power of sleep" } else { "the wake-up" };
+            let own = if self.borrowed.iter().any(|key| key == "receive") {
+                "another receive in a copy of the profile, where it is that of another chip, "
+            } else {
+                ""
+            };
             return Err(format!(
                 "expected averages that leave something for {what} beside receiving at {:.3} W, got less than nothing; \
-                 a smaller min_awake in the profile, or reception = \"tim\" of its beacon, leaves more",
+                 {own}a smaller min_awake in the profile, or reception = \"tim\" of its beacon, leaves more",
                 self.receive.as_watts()
             ));
         }

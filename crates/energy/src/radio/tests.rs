@@ -231,6 +231,10 @@ fn a_fit_gives_a_known_profile_back() {
     for text in ["less than nothing", "min_awake", "reception"] {
         assert!(refused.contains(text), "{refused}");
     }
+    assert!(!refused.contains("another chip"));
+    // What its averages are refused for is that receiving takes what it does with another one.
+    let borrowed = Radio::find("nrf7002").unwrap().fit(&[small]).unwrap_err();
+    assert!(borrowed.contains("another receive in a copy of the profile, where it is that of another chip"));
 }
 
 #[test]
