@@ -74,7 +74,7 @@ def test_a_base_station_that_was_stopped_opens_nothing_that_a_mobile_has_given_u
         client.stdin.write("\n")
         client.stdin.flush()
     assert [client.stdout.readline() for client in clients] == ["1000\n"] * 3
-    # And those that come later are relayed again, once the mobile has heard of the base station.
+    # Connections that come later are relayed again, once the mobile has heard of the base station.
     await_true(lambda: lab.echo(1_000) and lab.status("mobile")["connections_relayed"] > 1, 20)
 
 

@@ -1,9 +1,7 @@
 """Findings of several stations and of several access points of one capture."""
 
-import struct
-
 import pytest
-from conftest import ROOT
+from conftest import ROOT, pcap_records, write_pcap
 
 from airwatt import laboratory
 
@@ -14,25 +12,19 @@ OTHERS = {ACCESS_POINT: bytes.fromhex("0200000000b1"), STATION: bytes.fromhex("0
 
 
 def _records(path):
-    file, at = path.read_bytes(), 24
-    while at < len(file):
-        seconds, micros, length = struct.unpack_from("<III", file, at)
-        yield 1_000_000 * seconds + micros, file[at + 16 : at + 16 + length]
-        at += 16 + length
+    """The packets of a capture with their times in microseconds."""
+    return [(1_000_000 * seconds + micros, packet) for (seconds, micros), packet in pcap_records(path)[1]]
 
 
 def _write(path, packets):
     """Writes packets with their times in microseconds, and returns the path."""
-    with path.open("wb") as out:
-        out.write(GUILTY_OF_A_BEACON.read_bytes()[:24])
-        for at_us, packet in packets:
-            out.write(struct.pack("<IIII", *divmod(at_us, 1_000_000), len(packet), len(packet)) + packet)
-    return path
+    head = pcap_records(GUILTY_OF_A_BEACON)[0]
+    return write_pcap(path, head, [(divmod(at_us, 1_000_000), packet) for at_us, packet in packets])
 
 
 def _beside_another_cell(path, folder):
     """The capture with the same frames once more, 33 ms later, as those of another cell."""
-    packets = list(_records(path))
+    packets = _records(path)
     for at_us, packet in packets.copy():
         for own, other in OTHERS.items():
             packet = packet.replace(own, other)

@@ -153,6 +153,6 @@ def test_points_of_an_edited_mechanism_are_told_apart(airwatt, tmp_path):
     rows = laboratory.open_store(store).to_arrow().to_pylist()
     assert len({row["sweep"] for row in rows}) == len(rows) == 2
     assert rows[0]["policy"] == rows[1]["policy"]
-    # What a mechanism was is not kept, so that no archive has it.
+    # A store does not keep the text of a mechanism, so that no archive has it.
     asked = airwatt("archive", store, "--out", tmp_path / "a.zip")
     assert asked.is_one_line("as it was when the sweep began", "--store")

@@ -131,7 +131,7 @@ pub struct Notes {
     pub doubles: Option<Doubles>,
 }
 
-/// Measured: what rules find out about a cell of one beacon, which damaged beacons make by the thousand.
+/// The memory that rules take for a cell of one beacon, as measured. Damaged beacons make such cells by the thousand.
 pub(crate) const CELL_BYTES: usize = 4_500;
 
 /// A capture in memory: the records of its packets, and of the cells that its beacons announce.

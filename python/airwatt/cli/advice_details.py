@@ -238,10 +238,10 @@ def keep_alives(found: Advice, only: Collection[Candidate] | None = None) -> Ite
     ]
     yield table(heads, rows)
     # MQTT asks for a packet of any kind within the keep-alive (5.0 3.1.2.10).
-    is_within = found.deep_sleep is not None and found.deep_sleep.interval_s <= first.interval_s
-    if found.deep_sleep is not None and is_within and not found.keep_alives_in_flow:
+    reports = found.deep_sleep
+    if reports is not None and reports.interval_s <= first.interval_s and not found.keep_alives_in_flow:
         yield (
-            f"the reports each {quantity(found.deep_sleep.interval_s, 's')} are packets of the device within each "
+            f"the reports each {quantity(reports.interval_s, 's')} are packets of the device within each "
             "keep-alive: a client that counts them, as MQTT permits, sends no keep-alives beside them"
         )
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -350,7 +351,7 @@ def _in_file(capture: Document, packet: int) -> tuple[str, int] | None:
     files = capture.get("files", [])
     if len(files) < 2:
         return None
-    file, first = max((one for one in files if one[1] <= packet), key=lambda one: one[1])
+    file, first = files[bisect_right(files, packet, key=lambda one: one[1]) - 1]
     return file, packet - first + 1
 
 

@@ -28,7 +28,7 @@ const GAP: f64 = 10.0;
 const MOST_LINE_BYTES: u64 = 4_096;
 /// No device with a radio takes more.
 const MOST_A: f64 = 1_000.0;
-/// And none takes more on the average, but where the first line names a unit that the values do not have.
+/// No device takes more on the average: the first line then names a unit that the values do not have.
 const MOST_MEAN_A: f64 = 10.0;
 
 /// A mean current.

@@ -258,7 +258,7 @@ fn is_off(state: &StateCharge) -> bool {
     state.measured_a.is_some() && (state.measured_c / state.predicted_c - 1.0).abs() > CLOSE
 }
 
-/// What has a device awake around beacons that no prediction from a capture knows of.
+/// Reasons for which a device is awake around beacons, and of which a prediction from a capture does not know.
 const UNPREDICTED_BEACONS: &str = ": beacons that it misses and waits for, frames to everyone after them";
 
 /// The mean is not the predicted one, and that is not because the device never sleeps.

@@ -259,7 +259,7 @@ impl Profile {
         }
         let housekeeping = self.housekeeping.map_or(Ok(Power::ZERO), |written| written.resolve(voltage))?;
         let doze = needed("sleep", self.sleep)?;
-        // Figures that were confused, or a unit of a thousand times less.
+        // Two figures were confused, or a unit is a thousand times too large.
         for (awake, least) in [("receive", receive), ("transmit", transmit_by_rate[0].1)] {
             if doze > least {
                 return Err(SettingError::out_of_range("sleep", doze, format!("at most {awake}, {least}")));

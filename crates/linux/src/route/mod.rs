@@ -38,7 +38,7 @@ const RTA_VIA: u16 = 18;
 const RTA_EXPIRES: u16 = 23;
 const RTA_NH_ID: u16 = 30;
 const RTAX_CC_ALGO: u16 = 16;
-/// Of `rtm_flags`, the last four bytes of the header.
+/// A flag of `rtm_flags`, which are the last four bytes of the header: the route is derived from another one.
 const RTM_F_CLONED: u32 = 0x200;
 const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;

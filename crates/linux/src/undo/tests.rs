@@ -59,7 +59,7 @@ fn a_damaged_line_costs_itself() {
         let (mut log, damage) = read(&path);
         assert_eq!(log.entries().len(), if damaged == 0 { 5 } else { 4 });
         assert!(damage.len() == 1 && damage[0].contains(&format!("line {}", damaged + 1)), "{damage:?}");
-        // What it was about may not be undone: it stays for somebody to look at.
+        // The change that it was about may not be undone, so that the line stays for somebody to look at.
         log.retain(|_| false).expect("written");
         assert_eq!(path.exists(), damaged > 0);
         if damaged > 0 {
