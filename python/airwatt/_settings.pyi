@@ -916,15 +916,28 @@ class TwtPowerSave(TypedDict, total=False):
 
     announced: bool
     """Whether the access point waits for a frame of the station before it sends. Default: it does."""
+    beacons_after: int
+    """Beacons received after each service period, from 0 to 10. Default 0, unless the device says otherwise: a
+    beacon is received after a period without a frame, for the time."""
+    device: Literal["nrf70", "siwx917", "st67w611"]
+    """The device whose behaviour the station has, where its maker documents one: what the keys below say unless
+    they are set, and the limits of interval and duration. Default: none."""
     duration: str | Quantity
     """Least time awake in a service period that is not ended early, rounded up to what the element can carry.
     Default 16.384 ms, the least that access points with Linux's driver mt7915 accept."""
     early_end: bool
-    """Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does.
-    Firmware of the nRF70 stays awake for the whole duration."""
+    """Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does,
+    unless its device stays awake for the whole duration."""
     interval: str | Quantity
     """Time from the start of one service period to that of the next, rounded down to what the TWT element can
     carry. Default 1 s."""
+    outside: Literal["sent", "held", "discarded"]
+    """What becomes of frames of the user outside service periods: they are `sent` at once, `held` for the next
+    period, or held and `discarded` if they are left at its end. Default `sent`, unless the device says
+    otherwise. In a trigger-enabled agreement all of them wait."""
+    overhead: str | Quantity
+    """Time for which the device is awake before each service period, beside the guard time and the time that
+    its radio takes to wake up; at most 1 s. Default 0, unless the device says otherwise."""
     policy: Literal["twt"]
     resume_after: str | Quantity
     """Time without a packet after which an agreement that was suspended for traffic holds again. Default: none,

@@ -127,6 +127,42 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+SEND_MUCH_AND_END = """
+import socket
+server = socket.create_server(("", 5000))
+print("ready", flush=True)
+here, _ = server.accept()
+here.sendall(bytes(700_000))
+here.close()
+"""
+READ_SLOWLY = f"""
+import socket, sys, time
+here = socket.socket()
+here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+here.connect(("{SERVER}", 5000))
+here.shutdown(socket.SHUT_WR)
+until = time.monotonic() + 3
+while time.monotonic() < until:
+    here.recv(2_000)
+    time.sleep(0.1)
+print("read", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_slow_reader_of_a_stream_that_both_hosts_have_ended_keeps_nobody_awake(lab):
+    """The kernel reports the end of both directions for as long as it is asked: the daemon took a whole core."""
+    lab.up("base")
+    server = lab.start("server", sys.executable, "-c", SEND_MUCH_AND_END, stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
+    before = processor_seconds(lab.running["base"].pid)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    client = lab.start("mobile", sys.executable, "-c", READ_SLOWLY, **pipes)
+    assert client.stdout.readline() == "read\n"
+    assert processor_seconds(lab.running["base"].pid) - before < 0.5, "of 3 s"
+    client.communicate("end\n", timeout=10)
+
+
 def test_status_lists_both_legs_and_a_killed_daemon_leaves_plain_tcp(lab):
     lab.up("base")
     lab.serve()

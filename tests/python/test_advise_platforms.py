@@ -128,7 +128,7 @@ def test_wake_times_are_tried_where_the_kit_and_the_cell_have_them():
     found = advice.advise(scenario, 6.0, runs=1)
     tried = [row.candidate for row in found.rows if row.candidate.policy == "twt"]
     assert [candidate.name for candidate in tried] == ["twt 50ms", "twt 200ms", "twt 1s", "twt 10s"]
-    assert all(dict(candidate.parameters)["early_end"] == "false" for candidate in tried)
+    assert all(dict(candidate.parameters)["device"] == "nrf70" for candidate in tried)
     lines = {one["platform"]: one["lines"] for one in platforms.settings(tried[2])}
     assert lines["nRF Connect SDK"] == ["wifi twt quick_setup 16384 1000000"]
     assert ".wake_invl_mant = 62500, .wake_invl_expn = 4" in lines["ESP-IDF"][0]

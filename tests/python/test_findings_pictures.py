@@ -45,6 +45,25 @@ def test_a_picture_shows_what_is_wrong_with_beacons(scene):
     assert fields(scene("dtim-skipped")) == {5: ("2", "1")}
 
 
+@pytest.mark.parametrize(
+    ("kind", "periods_ms", "has_tim"),
+    [
+        ("twt-absent", [357.2, 766.8, 1176.4], True),
+        ("twt-delivery-outside", [357.2, 766.8], True),
+        ("twt-sent-outside", [357.2, 766.8], False),
+    ],
+)
+def test_a_picture_about_a_wake_time_shows_its_service_periods(scene, kind, periods_ms, has_tim):
+    """Each 409.6 ms for 16.384 ms: from the last one before what was found to the first one after it."""
+    one = scene(kind)
+    assert [1e3 * begin for begin, _ in one.periods] == pytest.approx(periods_ms, abs=0.1)
+    assert all(end - begin == pytest.approx(0.016384) for begin, end in one.periods)
+    names = [name for name, _ in one.lanes()]
+    assert "service\nperiods" in names
+    assert ("TIM bit as sent" in names) == has_tim
+    assert any(one.start < begin and end < one.end for begin, end in one.periods)
+
+
 def test_a_picture_says_which_bits_no_frame_decides(scene):
     one = scene("tim-never-set")
     due = {beacon.packet: (beacon.sent, beacon.due) for beacon in one.beacons()}

@@ -37,7 +37,7 @@ pub enum Interest {
     Write,
     /// It can be read, or written to.
     ReadWrite,
-    /// Nothing but errors, and that both directions have ended, which are always reported.
+    /// Nothing but errors, and that both directions have ended; each is reported once.
     Errors,
 }
 
@@ -259,7 +259,8 @@ fn flags(interest: Interest) -> epoll::EventFlags {
     match interest {
         Interest::Read => epoll::EventFlags::IN,
         Interest::Write => epoll::EventFlags::OUT,
-        Interest::Errors => epoll::EventFlags::empty(),
+        // What the kernel reports in any case cannot be acted on before something else has happened.
+        Interest::Errors => epoll::EventFlags::ET,
         Interest::ReadWrite => epoll::EventFlags::IN | epoll::EventFlags::OUT,
     }
 }

@@ -10,6 +10,10 @@ ENDS_EARLY = ("early_end", "true")
 """The access point ends a service period with its first answer, and the station sleeps then."""
 
 
+AS_NRF70 = ("device", "nrf70")
+"""The station is awake for the whole service period, sends nothing outside, and discards what is left at the end."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A policy with its parameters."""
@@ -25,8 +29,8 @@ class Candidate:
         skipping = []
         if self.listen_interval is not None:
             skipping = ["every beacon" if self.listen_interval == 1 else f"every {self.listen_interval} beacons"]
-        # A parameter that is true or false belongs to the platform, and tells no candidates apart.
-        values = (value for _, value in self.parameters if value not in ("true", "false"))
+        # A device, and a parameter that is true or false, belong to the platform and tell no candidates apart.
+        values = (value for key, value in self.parameters if key != "device" and value not in ("true", "false"))
         early = ["ending early"] if self.ends_early else []
         return " ".join([self.policy, *values, *early, *skipping])
 

@@ -19,7 +19,7 @@ from typing import Any
 from airwatt import _core
 from airwatt._core import InputError
 from airwatt.advice import companion_kits
-from airwatt.advice.candidate import AWAKE_TO_THE_END, ENDS_EARLY, Candidate
+from airwatt.advice.candidate import AS_NRF70, AWAKE_TO_THE_END, ENDS_EARLY, Candidate
 from airwatt.advice.setting import Setting
 
 NONE = "has no setting for it"
@@ -155,12 +155,12 @@ def agrees(standard: str) -> bool:
 def as_set(platform: str | None, candidate: Candidate) -> list[Candidate]:
     """The candidate as a platform keeps it.
 
-    Firmware of the nRF70 stays awake for the whole service period. Of ESP-IDF it is not published whether the station
+    Firmware of the nRF70 has habits that its maker documents. Of ESP-IDF it is not published whether the station
     sleeps as soon as the access point ends it, so that there are both.
     """
     if platform is None or not has_one_agreement(candidate):
         return [candidate]
-    kinds = [AWAKE_TO_THE_END] if platform == "nRF Connect SDK" else [AWAKE_TO_THE_END, ENDS_EARLY]
+    kinds = [AS_NRF70] if platform == "nRF Connect SDK" else [AWAKE_TO_THE_END, ENDS_EARLY]
     return [replace(candidate, parameters=(*candidate.parameters, kind)) for kind in kinds]
 
 

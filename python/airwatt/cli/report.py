@@ -43,6 +43,7 @@ def command(
     ] = 2_000_000,
     limit: options.RunLimit = None,
     user: options.User = None,
+    station: Annotated[str | None, Option("--station", metavar="ADDR", help="The station in a capture.")] = None,
 ) -> None:
     """Write a page that shows results: answers, energy by policy and cause, time lines that zoom, tables.
 
@@ -66,6 +67,7 @@ def command(
             battery=options.battery(battery),
             limit=limit,
             user=options.parser_of_captures(user),
+            station=station,
             on_progress=on_progress,
         )
         with writing("--out", out):

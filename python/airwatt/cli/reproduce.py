@@ -213,7 +213,8 @@ def _each(runs: int) -> str:
 
 def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: int, kept: Path | None) -> str:
     claims = [claim for item in batch.finished for claim in item.outcome.claims]
-    total = f"{len(batch.finished)} reproductions, {tally(claims)} ({_each(runs)} from seed {seed})"
+    count = len(batch.finished)
+    total = f"{count} reproduction{'' if count == 1 else 's'}, {tally(claims)} ({_each(runs)} from seed {seed})"
     lines = [_wrapped(total, indent=2)]
     for verdict in ("missed", "tie", "undecidable"):
         lines += [

@@ -43,13 +43,15 @@ _WRONG_FRAMES = {
     "uapsd-not-granted": "grants no U-APSD",
     "late-delivery": "late",
     "eosp-missing": "no EOSP",
+    "twt-delivery-outside": "outside",
+    "twt-sent-outside": "outside",
 }
 # In these the wrong frame is the last of the deciding ones: the packet of the occurrence is the request.
 _WRONG_IS_LAST = ("eosp-missing",)
 _GROUP_KINDS = ("group-announced-not-sent", "group-not-after-dtim", "more-data-missing")
 _TIM_KINDS = (
     "tim-never-set", "tim-stuck", "tim-missing", "late-fetch", "late-delivery", "ps-poll-unanswered",
-    "more-data-then-nothing", "sent-to-sleeping-station",
+    "more-data-then-nothing", "sent-to-sleeping-station", "twt-delivery-outside", "twt-absent",
 )  # fmt: skip
 _NO_DTIM = 255
 # What stands for a field that no frame decides.
@@ -172,7 +174,11 @@ class _Scene:
         self.shows_radio = is_own and len(self.line["captured"]["time_ns"]) > 0
         kind = finding["kind"]
         due = occurrence.get("due_s", ())
+        self.periods = occurrence.get("periods_s", ())
         times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
+        # The nearest service period is seen, however far it is.
+        at = occurrence["time_s"]
+        times += min(self.periods, key=lambda period: max(period[0] - at, at - period[1]), default=())
         first, last = min(times), max(times)
         last = max(last, self._last_request() + _WAITS_S[kind]) if kind in _WAITS_S else last
         least = _LEAST_OF_KIND_S.get(kind, _LEAST_S)
@@ -214,6 +220,8 @@ class _Scene:
             yield "frames to\nthe group", lambda axes, lane: self._group_frames(axes, lane, groups)
         if self.occurrence["buffered_s"] is not None:
             yield "buffered at the\naccess point", self._buffered
+        if self.periods:
+            yield "service\nperiods", self._periods
         beacons = self.beacons()
         if not beacons:
             return
@@ -387,6 +395,12 @@ class _Scene:
         axes.barh(lane + 0.5, 1e3 * (until - since), left=1e3 * since, height=0.5, color=style.BUFFERED)
         text = f"a frame, {1e3 * (until - since):.1f} ms from {1e3 * since:.1f} ms on"
         axes.text(1e3 * (since + until) / 2, lane + 0.5, text, fontsize=8, ha="center", va="center", color=style.INK)
+
+    def _periods(self, axes: Axes, lane: int) -> None:
+        for begin, end in self.periods:
+            # A period is shorter than a dot of the picture where it lies among seconds.
+            width = max(end - begin, (self.end - self.start) / 900)
+            axes.barh(lane + 0.5, 1e3 * width, left=1e3 * begin, height=0.5, color=style.GREY)
 
     def _beacons(self, axes: Axes, lane: int, beacons: Sequence[_Beacon]) -> None:
         dues = self.occurrence.get("due_s", ())

@@ -336,6 +336,9 @@ class Sleepers:
     def _findings(self, axes: Axes, scale: Scale, lane: int) -> None:
         """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
         letters = _LETTERS if scale.times[0] == 0 else _LETTERS_OF_PART
+        if (count := self._undecidable()) and not self._found(True) and not self._found(False):
+            text = f"no rule seen violated; {count} undecidable"
+            axes.text(scale.places[0], lane + _FINDINGS / 2, f" {text}", fontsize=7, va="center", color=style.INK)
         labels = Labels(float(scale.places[-1] - scale.places[0]) / letters, float(scale.places[-1]))
         for is_rule, colour in ((True, style.WRONG), (False, style.INK)):
             begin, end = scale.times[0], scale.times[-1]
@@ -354,6 +357,11 @@ class Sleepers:
                 if label is not None:
                     y = bottom - 0.45 - _ROW * label.row
                     axes.text(label.left, y, label.text, fontsize=7, va="bottom", ha="left", color=colour)
+
+    def _undecidable(self) -> int:
+        """The rules of 802.11 that were not seen to be violated, and may have been."""
+        findings = [finding for one in self.documents for finding in one["findings"] if finding["clause"]]
+        return len({finding["kind"] for finding in findings if finding["undecidable"]})
 
     def _station(self, axes: Axes, scale: Scale, station: int) -> None:
         """Modes as bands, with frames from the station above the middle and to it below."""

@@ -52,6 +52,7 @@ class Options:
     battery: Battery | None = None
     limit: str | None = None
     user: str | None = None
+    station: str | None = None
     on_progress: OnProgress = None
 
 
@@ -76,6 +77,8 @@ def studies_of(sources: Sequence[str], options: Options | None, pack: Pack) -> l
     try:
         for source in sources:
             _read(source, options, found)
+        if options.station is not None and not found.analyses:
+            raise InputError(f"--station {options.station}: expected a capture beside it, got none")
         return _studies(found, options, pack)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         if not found.files:
@@ -154,7 +157,7 @@ def _read_folder(path: Path, options: Options, found: _Found) -> None:
 def _read_capture(source: str, options: Options, found: _Found) -> None:
     """Analyses a capture, or a folder of them."""
     analysis = laboratory.analyze(
-        source, policies=options.policies, settings=list(options.set), seed=options.seed, trace=True,
+        source, station=options.station, policies=options.policies, settings=list(options.set), seed=options.seed, trace=True,
         limit=options.limit, user=options.user, on_progress=options.on_progress,
     )  # fmt: skip
     found.analyses.append((analysis.to_dict(), analysis.tables()))

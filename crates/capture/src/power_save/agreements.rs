@@ -60,6 +60,9 @@ pub(super) enum Place {
 /// Why a rule accuses nobody while a target wake time holds.
 pub(super) const TARGET_WAKE_TIME: &str = "the station has a target wake time, which the rule does not know";
 
+/// Service periods of one agreement that are named at each end of a time.
+const MOST_SHOWN: u64 = 4;
+
 /// A captured frame that belongs to a set-up which the capture lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
@@ -276,6 +279,23 @@ impl Agreements {
         let end_us = first_us.checked_add(duration)?;
         let room = until_us.checked_sub(end_us.checked_add(margin)?)?;
         Some(((first_us, end_us), 1 + room / interval))
+    }
+
+    /// The beginnings and ends of the service periods from the last one before a time to the first one after another, by the access point's
+    /// clock in microseconds; of many the first and the last ones.
+    pub(super) fn periods_around(&self, from_us: u64, until_us: u64) -> Vec<(u64, u64)> {
+        let mut periods = Vec::new();
+        for (held, setup) in self.wake_times().filter(|(held, setup)| self.doubt(held, setup).is_none()) {
+            let [interval, duration] = [setup.interval.span(), setup.duration.span()].map(micros);
+            let first_us = held.period_us.unwrap_or_default();
+            let before = first_us + from_us.saturating_sub(first_us) / interval * interval;
+            let count = until_us.saturating_sub(before) / interval + 2;
+            let shown = (0..count).filter(|place| *place < MOST_SHOWN || *place + MOST_SHOWN >= count);
+            let starts = shown.filter_map(|place| before.checked_add(interval.checked_mul(place)?));
+            periods.extend(starts.map(|start| (start, start.saturating_add(duration))));
+        }
+        periods.sort_unstable();
+        periods
     }
 
     /// The times of the next segment of the capture are not comparable with those so far.

@@ -374,6 +374,8 @@ pub struct Occurrence {
     pub excess: Excess,
     /// The beacons that came late, or not at all: a station that sleeps listens for each until its radio gives it up.
     pub late: Vec<LateBeacon>,
+    /// The service periods of target wake time around it, if the rule is about these: their beginnings and ends.
+    pub periods: Vec<(Instant, Instant)>,
     /// What the verdict assumes, since no frame can show it.
     pub assumption: Option<&'static str>,
     /// The access point that the station was with, or the one that the rule is about.
@@ -445,6 +447,13 @@ impl Finding {
     pub(super) fn late(&mut self, beacons: impl Iterator<Item = LateBeacon>) {
         if let Some(occurrence) = self.occurrences.last_mut() {
             occurrence.late = beacons.collect();
+        }
+    }
+
+    /// Says which service periods of target wake time the last occurrence lies between.
+    pub(super) fn between(&mut self, periods: Vec<(Instant, Instant)>) {
+        if let Some(occurrence) = self.occurrences.last_mut() {
+            occurrence.periods = periods;
         }
     }
 
@@ -629,6 +638,7 @@ pub(super) fn find<'f>(
             buffered: None,
             excess: Excess::default(),
             late: Vec::new(),
+            periods: Vec::new(),
             assumption: None,
             access_point: kind.is_of_cell().then_some(station),
             aid: None,

@@ -62,12 +62,14 @@ struct Stuck {
 }
 
 /// A frame to a station that had not requested it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Suspect {
     mark: Mark,
     asleep: Span,
     /// Which rule it is about, by the station's agreements.
     agreed: Agreed,
+    /// The service periods around it.
+    periods: Vec<(Instant, Instant)>,
     sequence_control: Option<u16>,
     /// Whether a frame may have been announced: a request of the station leaves no gap in any numbers if it is missed.
     may_have_asked: bool,

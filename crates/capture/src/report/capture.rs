@@ -26,7 +26,7 @@ pub struct CaptureReport {
     pub files: Vec<(String, u32)>,
     /// Packets.
     pub packets: u32,
-    /// Packets with a readable frame or IP packet.
+    /// Packets with a readable frame or IP packet; those of ARP among them.
     pub packets_used: u64,
     /// Their bytes on the link.
     pub bytes: u64,
@@ -120,7 +120,7 @@ pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
             .map(|segment| SegmentReport {
                 from_s: segment.from.as_secs_f64(),
                 duration_s: segment.duration().as_secs_f64(),
-                packets: segment.end - segment.first,
+                packets: numbered(capture.packets[segment.first..segment.end].iter()),
             })
             .collect(),
         oversized_packets: capture.notes.oversized.map_or(0, |oversized| oversized.count),
@@ -132,11 +132,16 @@ pub(super) fn capture_report(capture: &Capture) -> CaptureReport {
 
 /// Packets that the analysis can use.
 fn used(capture: &Capture) -> u64 {
+    let is_used = |packet: &&CapturedPacket| {
+        packet.macs.is_some() || packet.ip.is_some() || capture.frame(packet).is_some()
+    };
+    numbered(capture.packets.iter().filter(is_used)) as u64
+}
+
+/// The packets of the file: an A-MSDU is several of a capture with one number.
+fn numbered<'p>(packets: impl Iterator<Item = &'p CapturedPacket>) -> usize {
     let mut last = None;
-    let is_used = |packet: &&CapturedPacket| packet.ip.is_some() || capture.frame(packet).is_some();
-    // An A-MSDU is several packets with one number.
-    let numbers = capture.packets.iter().filter(is_used).map(|packet| packet.number);
-    numbers.filter(|number| last.replace(*number) != Some(*number)).count() as u64
+    packets.filter(|packet| last.replace(packet.number) != Some(packet.number)).count()
 }
 
 /// Jumps of the clock that are named.
@@ -187,7 +192,9 @@ fn notes(capture: &Capture) -> Vec<String> {
         list.push(format!("{wrong} {frames} with a wrong checksum {were} left out"));
     }
     if notes.out_of_order > 0 {
-        list.push(format!("{} packets were out of order and were sorted by time", notes.out_of_order));
+        let (packets, were) = if notes.out_of_order == 1 { ("packet", "was") } else { ("packets", "were") };
+        let count = notes.out_of_order;
+        list.push(format!("{count} {packets} {were} out of order and {were} sorted by time"));
     }
     let is_unknown = |(mac, _): &(&MacAddress, &String)| capture.named_radio(**mac).is_none();
     let mut unknown = capture.radios.iter().filter(is_unknown).peekable();

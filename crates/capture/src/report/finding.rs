@@ -101,6 +101,10 @@ pub struct OccurrenceReport {
     /// The target times of beacons that came late, or not at all.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub due_s: Vec<f64>,
+    /// The beginnings and ends of the service periods around it, if the rule is about target wake time: from the last one before it to the
+    /// first one after it, and the first and the last four of many.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub periods_s: Vec<(f64, f64)>,
     /// What the verdict assumes, since no frame can show it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub assumes: Option<&'static str>,
@@ -417,14 +421,17 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
                     occurrence.deciding.clone()
                 },
                 detail: occurrence.detail.clone().filter(|detail| !detail.is_empty()),
-                buffered_s: occurrence
-                    .buffered
-                    .map(|(from, until)| (from.as_secs_f64(), until.as_secs_f64())),
+                buffered_s: occurrence.buffered.as_ref().map(in_seconds),
                 due_s: occurrence.late.iter().map(|beacon| beacon.due.as_secs_f64()).collect(),
+                periods_s: occurrence.periods.iter().map(in_seconds).collect(),
                 assumes: occurrence.assumption,
             })
             .collect(),
     }
+}
+
+fn in_seconds((from, until): &(Instant, Instant)) -> (f64, f64) {
+    (from.as_secs_f64(), until.as_secs_f64())
 }
 
 /// Peers with enough lone exchanges for a finding, the most frequent first, and the number of all bursts.
@@ -504,6 +511,7 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
                     packets: vec![packet],
                     buffered_s: None,
                     due_s: Vec::new(),
+                    periods_s: Vec::new(),
                     assumes: None,
                 })
                 .collect(),

@@ -78,6 +78,8 @@ struct PeerRow {
     /// Initiations sent since the peer was heard last.
     unanswered: u32,
     moves: u64,
+    /// Datagrams that had come before, and were refused.
+    replayed: u64,
     /// Largest outer packet.
     mtu_bytes: u16,
     datagram_bytes_sent: u64,
@@ -197,6 +199,7 @@ pub(super) fn document(host: HostState<'_>, wanted: Wanted, machine: &Ends, now:
             heard_age_s: age(machine.proxy.heard(index)),
             unanswered: session.unanswered,
             moves: session.counts.moves,
+            replayed: session.counts.replayed,
             mtu_bytes: machine.proxy.payload_max(index).map_or(config.gateway.mtu, |data| config.outer(data)),
             datagram_bytes_sent: sent,
             datagram_bytes_received: received,
@@ -288,7 +291,7 @@ fn of_row(
 
 /// Counters for Prometheus: name, meaning, value.
 type Metric = (&'static str, &'static str, fn(&Document) -> u64);
-const METRICS: [Metric; 9] = [
+const METRICS: [Metric; 10] = [
     ("airwatt_gateway_connections_begun_total", "Openings that were held.", |gateway| {
         gateway.connections_begun
     }),
@@ -322,6 +325,9 @@ const METRICS: [Metric; 9] = [
         "Datagrams without an effect: forged, repeated, damaged, or not from a peer.",
         |gateway| gateway.strange_datagrams,
     ),
+    ("airwatt_gateway_replayed_total", "Datagrams that had come before, and were refused.", |gateway| {
+        gateway.peers.iter().map(|peer| peer.replayed).sum()
+    }),
 ];
 
 /// Values that may also fall.
@@ -435,6 +441,9 @@ fn peer_lines(peer: &Value) -> Vec<String> {
         lines.push(format!("  last heard of: {age:.0} s ago"));
     }
     lines.extend(unanswered_line(peer));
+    if peer["replayed"].as_u64().is_some_and(|count| count > 0) {
+        lines.push(format!("  repeated on the way, and refused: {} datagrams", of("replayed")));
+    }
     lines.push(format!(
         "  datagrams: {} bytes sent, {} received; mtu: {} bytes",
         of("datagram_bytes_sent"),

@@ -22,7 +22,7 @@ use super::supply::{self, Supply};
 use super::target::NEEDS;
 use super::uapsd::Triggers;
 use super::wifi::Found;
-use super::{Doctor, Interface, drivers, show, state, verdict, waiting, wifi};
+use super::{Doctor, Interface, drivers, show, state, target_wake, verdict, waiting, wifi};
 use crate::failure::Failure;
 use crate::output;
 
@@ -60,6 +60,8 @@ struct InterfaceDocument {
     case: Option<String>,
     /// Whether U-APSD triggers can be sent.
     triggers: &'static str,
+    /// The files of the driver that take requests for target wake time; `None` if debugfs cannot be read.
+    target_wake_time_files: Option<Vec<&'static str>>,
     can_measure: bool,
     /// Other Wi-Fi interfaces.
     other_interfaces: Vec<String>,
@@ -222,6 +224,7 @@ fn of_interface(
         measured: stored.as_ref().and_then(benefit::measured),
         case: stored.as_ref().and_then(verdict::case),
         triggers: triggers.text().0,
+        target_wake_time_files: target_wake::files(wifi::debugfs(&interface.name).as_deref()),
         can_measure: is_privileged && power_save.is_some() && association.is_some(),
         other_interfaces: Vec::new(),
     }
@@ -360,6 +363,9 @@ fn interface_facts(document: &InterfaceDocument, triggers: Triggers) -> Vec<Fact
     let (verdict, advice) = triggers.text();
     let by = "debugfs (uapsd_queues) or the driver's name, and the access point's beacon (GET_SCAN)";
     facts.push(Fact::new("triggers", verdict, by).advice(advice));
+    let by = "debugfs (twt and iwlmld of the interface); docs/twt.md says what nl80211 would have to offer";
+    let files = document.target_wake_time_files.as_deref();
+    facts.push(Fact::new("target wake", target_wake::text(files), by));
     let (can, advice) = measuring(document);
     facts.push(
         Fact::new("measuring", can, "power save, the network and the capabilities, all of this page")

@@ -29,6 +29,7 @@ mod show;
 mod state;
 mod supply;
 mod target;
+mod target_wake;
 mod uapsd;
 mod verdict;
 mod waiting;

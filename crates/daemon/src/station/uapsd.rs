@@ -7,8 +7,6 @@
 //! A trigger is an uplink frame in an access category with U-APSD (802.11-2020 11.2.3.5). It is sent to the access point with an
 //! EtherType for local experiments, so that no host answers it.
 
-use std::path::Path;
-
 use airwatt_linux::Error;
 use airwatt_linux::packet_tap::FrameSender;
 use airwatt_linux::wireless::{HardwareAddress, Wireless, WirelessAssociation, WirelessInterface};
@@ -114,9 +112,7 @@ pub(super) fn check(
 
 /// What the interface asks for, if this kernel and this user's rights show it.
 fn asked(name: &str) -> Option<u8> {
-    let phy = std::fs::read_link(format!("/sys/class/net/{name}/phy80211")).ok()?;
-    let folder = Path::new("/sys/kernel/debug/ieee80211").join(phy.file_name()?);
-    let text = std::fs::read_to_string(folder.join(format!("netdev:{name}")).join("uapsd_queues")).ok()?;
+    let text = std::fs::read_to_string(wifi::debugfs(name)?.join("uapsd_queues")).ok()?;
     u8::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
 }
 

@@ -1,5 +1,7 @@
 //! The Wi-Fi interface that a command is about.
 
+use std::path::{Path, PathBuf};
+
 use airwatt_linux::wireless::{Wireless, WirelessInterface};
 
 use super::Interface;
@@ -35,7 +37,7 @@ pub(super) fn find(options: &Interface) -> Result<Found, Failure> {
                 Failure::Input(format!("--interface: expected {known}, got {name:?}"))
             } else {
                 // It may be plugged in later, or become a station.
-                let is_there = std::path::Path::new("/sys/class/net").join(name).exists();
+                let is_there = Path::new("/sys/class/net").join(name).exists();
                 let why = if is_there {
                     "it is not in the mode of a station"
                 } else {
@@ -104,7 +106,7 @@ pub(super) fn all(options: &Interface) -> Result<Vec<String>, Failure> {
 
 /// Whether there is an interface of this name that is not Wi-Fi. One that is not there may be plugged in later.
 pub(super) fn is_something_else(interface: &str) -> bool {
-    let folder = std::path::Path::new("/sys/class/net").join(interface);
+    let folder = Path::new("/sys/class/net").join(interface);
     folder.exists() && !folder.join("phy80211").exists()
 }
 
@@ -112,6 +114,13 @@ pub(super) fn is_something_else(interface: &str) -> bool {
 pub(super) fn driver(interface: &str) -> Option<String> {
     let link = std::fs::read_link(format!("/sys/class/net/{interface}/device/driver")).ok()?;
     Some(link.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The folder of an interface in debugfs, where the kernel has `CONFIG_MAC80211_DEBUGFS`; `None` for an interface that is not Wi-Fi.
+pub(super) fn debugfs(interface: &str) -> Option<PathBuf> {
+    let phy = std::fs::read_link(format!("/sys/class/net/{interface}/phy80211")).ok()?;
+    let folder = Path::new("/sys/kernel/debug/ieee80211").join(phy.file_name()?);
+    Some(folder.join(format!("netdev:{interface}")))
 }
 
 #[cfg(test)]

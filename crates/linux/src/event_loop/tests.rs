@@ -70,3 +70,22 @@ fn a_closed_peer_is_readable_and_interest_can_change() {
     events.sources.remove(&reader).unwrap();
     assert_eq!(events.wait(Some(Instant::ZERO)).unwrap(), []);
 }
+
+/// Both directions of a socket have ended, and nobody wants what has arrived: that is said once, and again when somebody does.
+#[test]
+fn the_end_of_both_directions_keeps_nobody_awake() {
+    use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (near, _) = listener.accept().unwrap();
+    far.write_all(b"unread").unwrap();
+    far.shutdown(Shutdown::Write).unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    let mut events = EventLoop::new().unwrap();
+    events.add(&near, A, Interest::Errors).unwrap();
+    let mut wait = || events.wait(Some(events.now() + Span::from_millis(30))).unwrap().len();
+    assert_eq!((wait(), wait()), (1, 0));
+    events.modify(&near, A, Interest::Read).unwrap();
+    assert!(events.wait(None).unwrap()[0].readable);
+}

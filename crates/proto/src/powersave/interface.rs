@@ -175,6 +175,8 @@ pub enum StationOutput {
     ReturnToChannel,
     /// Queue this frame ahead of the user's. Comes only while the radio is awake.
     Send(PowerSaveFrame),
+    /// Discard the user's frames that are not on the air.
+    Discard,
     /// Hand in [`StationInput::AirTime`], once the outputs are drained.
     MeasureAirTime,
     /// Let the receivers of the station's connections offer this window.

@@ -14,7 +14,7 @@ use airwatt_base::{Instant, SleepClock, Span, Timeout, TimerKind, TimerTable, ti
 
 use super::interface::{Purpose, ReceiveWindow, StationOutput, StationTimer, Uplink};
 use super::radio::{Abilities, PolicyTimer, PowerSaveRadio};
-use super::{PowerSaveFrame, ServiceFlags, WakeAgreement, WakeFrame, WakeProposal};
+use super::{PowerSaveFrame, ServiceFlags, WakeAgreement, WakeFrame, WakeHabits, WakeProposal};
 use negotiation::Negotiation;
 pub use scan::ScanConfig;
 use scan::Scans;
@@ -163,6 +163,9 @@ pub(super) struct MacRadio {
     scans: Scans,
     /// The target wake time agreement, by which the station wakes up instead of by beacons.
     wakes: Option<WakePeriods>,
+    habits: WakeHabits,
+    /// Beacons that are still to be received after a service period.
+    beacons_left: u32,
     negotiation: Negotiation,
     timers: TimerTable<StationTimer, TIMERS>,
     outputs: VecDeque<StationOutput>,
@@ -198,6 +201,8 @@ impl MacRadio {
             trigger_at: None,
             scans: Scans::new(),
             wakes: None,
+            habits: WakeHabits::default(),
+            beacons_left: 0,
             negotiation: Negotiation::default(),
             timers,
             outputs: VecDeque::new(),
@@ -232,7 +237,7 @@ impl MacRadio {
 
     pub(super) fn set_backlog(&mut self, frames: u32) {
         self.backlog = frames;
-        if frames > 0 && self.power == Power::Dozing && !self.awaits_trigger() {
+        if frames > 0 && self.power == Power::Dozing && !self.holds_frames() {
             self.counts.uplink_wakeups += 1;
             self.start_waking();
         }
@@ -250,8 +255,14 @@ impl MacRadio {
             self.timers.stop(StationTimer::BeaconWindow);
             if self.wakes.is_none() {
                 self.schedule_beacon(now, self.config.listen_interval);
-            } else if tim && !self.is_heard() {
-                self.note_unserved();
+            } else {
+                self.beacons_left = self.beacons_left.saturating_sub(1);
+                if self.beacons_left > 0 {
+                    self.schedule_beacon(now, 1);
+                }
+                if tim && !self.is_heard() {
+                    self.note_unserved();
+                }
             }
         }
         if tim && !self.pm && !self.announcing() {
@@ -399,7 +410,7 @@ impl MacRadio {
         let idle = self.power == Power::Awake
             && self.announced
             && self.service == Service::None
-            && (self.awaits_trigger() || self.backlog == 0 && self.controls.is_empty())
+            && (self.holds_frames() || self.backlog == 0 && self.controls.is_empty())
             && !self.awaiting_beacon
             && !self.awaiting_group
             && !self.stays_for_wake_period();
@@ -631,7 +642,7 @@ impl MacRadio {
     /// Stays awake and announces it: by the user's frames if some wait to be sent at once, otherwise by a Null frame. That is also needed to
     /// overtake an announcement of power save that is still under way.
     fn leave_power_save(&mut self, reason: StationTimer) {
-        let held = self.awaits_trigger();
+        let held = self.holds_frames();
         self.stop_power_save();
         if self.backlog == 0 || held || self.announcing() {
             self.request(PowerSaveFrame::PmNull { pm: false }, reason);
@@ -721,6 +732,10 @@ impl PowerSaveRadio for MacRadio {
 
     fn end_wake_period(&mut self) {
         self.leave_wake_period();
+    }
+
+    fn set_wake_habits(&mut self, habits: WakeHabits) {
+        self.habits = habits;
     }
 
     fn agree_on(&mut self, proposal: WakeProposal) {

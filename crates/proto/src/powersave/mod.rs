@@ -21,6 +21,7 @@ mod station;
 #[cfg(test)]
 mod tests;
 mod wake_agreement;
+mod wake_habits;
 
 pub use access_point::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, AccessPointTimer, Downlink,
@@ -38,12 +39,13 @@ pub use mac_radio::{ScanConfig, StationConfig, StationCounts};
 pub use own::{AnyPolicy, OwnPolicy, StationPolicy};
 pub use policy::{
     BaTaConfig, BaTaStrConfig, BaTaTwtConfig, Policy, PowerSaveConfig, PowerSavePolicy, PsmThrottlingConfig,
-    StreamConfig, TimeoutConfig, TwtConfig, UapsdConfig,
+    StreamConfig, TimeoutConfig, TwtConfig, UapsdConfig, WakeDevice,
 };
 pub use radio::{Abilities, Fact, Observable, PolicyTimer, PowerSaveRadio};
 pub use ratio::{ParseRatioError, Ratio};
 pub use station::StationPowerSave;
 pub use wake_agreement::{WakeAgreement, WakeAnswer, WakeFrame, WakeProposal, WakeRequest};
+pub use wake_habits::{OutsidePeriods, WakeHabits};
 
 /// Index of a station in its cell: its association identifier less one.
 pub type StationId = u32;

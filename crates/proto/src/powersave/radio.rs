@@ -15,7 +15,7 @@ use airwatt_base::{Instant, Span, named_values};
 
 use super::guard::{ArrivalAfterPause, FlowSample};
 use super::interface::{AirTime, ReceiveWindow, StationTimer, Uplink};
-use super::{ServiceFlags, WakeAgreement, WakeProposal};
+use super::{ServiceFlags, WakeAgreement, WakeHabits, WakeProposal};
 
 /// What a device can do and see, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -210,6 +210,9 @@ pub trait PowerSaveRadio {
 
     /// Asks for one buffered frame, unless one is expected or asked for.
     fn poll(&mut self, why: StationTimer);
+
+    /// Says how the device keeps agreements, before it asks for one. Does nothing on a device without [`Abilities::WAKE_AGREEMENT`].
+    fn set_wake_habits(&mut self, _habits: WakeHabits) {}
 
     /// Asks the access point for a target wake time agreement instead of the one that holds, if any. The station is in active mode from
     /// now on; [`Fact::Agreed`] is the outcome. Does nothing on a device without [`Abilities::WAKE_AGREEMENT`].

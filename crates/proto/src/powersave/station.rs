@@ -15,7 +15,8 @@
 //! * Answers [`StationOutput::Wake`] by [`StationInput::Awake`], [`StationConfig::wake_time`] later.
 //! * Answers [`StationOutput::MeasureAirTime`] by [`StationInput::AirTime`], after the drain.
 //! * Carries [`StationOutput::Window`] to the receivers of the station's connections.
-//! * Does not contend while [`StationPowerSave::awaits_trigger`]; sends a PPDU a SIFS after each Trigger frame instead.
+//! * Does not contend while [`StationPowerSave::holds_frames`].
+//! * While [`StationPowerSave::awaits_trigger`] sends a PPDU a SIFS after each Trigger frame instead.
 //!
 //! A station that receives a DTIM beacon whose group bit is set stays awake until a group-addressed frame says that no more
 //! follow, or until none has come for [`StationConfig::frame_wait`] (802.11-2020 11.2.3.7).
@@ -72,6 +73,11 @@ impl StationPowerSave {
     /// Whether the radio is awake as far as the machine knows: neither dozing nor waking up.
     pub fn is_awake(&self) -> bool {
         self.radio.is_awake()
+    }
+
+    /// Whether the user's frames wait, for a service period or for a Trigger frame in one.
+    pub fn holds_frames(&self) -> bool {
+        self.radio.holds_frames()
     }
 
     /// Whether frames may be sent only in answer to Trigger frames of the access point, a SIFS after them and without contention.

@@ -135,6 +135,66 @@ fn the_delay_of_a_random_arrival_is_uniform() {
     }
 }
 
+/// What two makers document, over a thousand periods: 16.25 ms more awake before each, and two beacons behind each.
+#[test]
+fn a_device_by_name_costs_what_its_maker_documents() {
+    let idle = |announced: &str, device: &str| {
+        let set = [
+            ("policy", "twt"),
+            ("station.radio", "ar5004"),
+            ("station.power_save.interval", "1024ms"),
+            ("station.power_save.announced", announced),
+            ("station.power_save.device", device),
+            ("duration", "1024s"),
+        ];
+        simulate(&scenario("idle", &set), 1).result.stations.remove(0)
+    };
+    let slow = idle("false", "st67w611");
+    assert_within(slow.energy_by_cause_j.service, 0.8 * (0.5 + 16.384 + 16.25) + 1e-3, 1e-3);
+    let listening = idle("true", "siwx917");
+    assert_eq!((listening.service_periods, listening.wakeups), (1_000, 3_000));
+    let beacon_j = 0.9 * (0.192 + 143.0 * 8e-3) + 0.8 * 0.5;
+    assert_within(listening.energy_by_cause_j.beacon, 2.0 * beacon_j, 0.8 * 0.04);
+}
+
+/// A device that holds its frames back sends what comes at random in the next period: half an interval later in the mean, and none later than
+/// an interval. Of a hundred packets of 1,400 bytes a second those leave that fit in 16.384 ms, and the rest waits for ever longer, or is discarded at the
+/// end of the period.
+#[test]
+fn frames_of_the_user_wait_for_the_period_or_are_discarded() {
+    let up = |outside: &str, gap: &str, packet: &str| {
+        let text = format!(
+            r#"
+            base = "idle"
+            latency_percentiles = true
+            duration = "5000s"
+            [[station]]
+            power_save = {{ policy = "twt", announced = false, early_end = false, outside = "{outside}" }}
+            radio = "ar5004"
+            [[flow]]
+            direction = "up"
+            transport = "udp"
+            application = {{ kind = "interactive", mean_gap = "{gap}", packet = "{packet}" }}
+            "#
+        );
+        let scenario = Scenario::from_text(&text, "held", &[]).expect("it can run");
+        simulate(&scenario, 1).result.flows.remove(0)
+    };
+    let [sent, held] = ["sent", "held"].map(|outside| up(outside, "3700ms", "100B"));
+    assert!(sent.latency_s_mean.expect("packets came") < 0.01);
+    let error_s = 1.0 / 12.0_f64.sqrt() / f64::from(held.segments_sent as u32).sqrt();
+    assert_within(held.latency_s_mean.expect("packets came"), 0.5, 3.0 * error_s + 0.01);
+    assert!(held.latencies.expect("they were asked for").latency_s_p99 < 1.02);
+    let [held, discarded] = ["held", "discarded"].map(|outside| up(outside, "10ms", "1400B"));
+    // By hand, an exchange takes 385 us, so that 42.5 packets leave in a period. A queue of 1,000 is 23.5 s long, and of what has come in a
+    // second the first 42.5 wait for 575 ms to a second.
+    for flow in [&held, &discarded] {
+        assert_within(flow.goodput_bps, 42.5 * 1_400.0 * 8.0, 5e3);
+    }
+    assert_within(held.latency_s_mean.expect("packets came"), 23.5, 0.5);
+    assert_within(discarded.latency_s_mean.expect("packets came"), 0.788, 0.03);
+}
+
 /// Ten stations ask at once, and get periods one behind the other: none of 2.2 J, which a station spends for 2 MB, is for frames of others
 /// but what an exchange that has begun takes beyond a period. Under U-APSD they listen to some of each other's frames and end eight times
 /// earlier; under plain power save they receive them all, behind one beacon.

@@ -74,10 +74,13 @@ impl StationState {
             .zip(self.record.aid)
             .is_some_and(|(cell, aid)| self.promised.is_none() && cell.announces_nothing(from, mark.0, aid));
         if !allowed && !may_serve && could_send > IN_FLIGHT {
+            let cell = delivery.cell.filter(|_| agreed.set_up.is_some());
+            let periods = cell.map(|cell| self.periods_around((mark.0, mark.0), cell, findings));
             self.suspects.push(Suspect {
                 mark,
                 asleep,
                 agreed,
+                periods: periods.unwrap_or_default(),
                 sequence_control: delivery.frame.sequence_control,
                 may_have_asked: !nothing || self.was_unseen_since(since),
                 is_copy: delivery.is_copy(),
@@ -177,6 +180,7 @@ impl StationState {
             });
             if let Some(finding) = found {
                 finding.assume(assumption);
+                finding.between(suspect.periods);
             }
         }
     }

@@ -96,6 +96,23 @@ impl StationState {
         }
     }
 
+    /// The beginnings and ends of the service periods from the last one before a time to the first one after another.
+    pub(super) fn periods_around(
+        &self,
+        (from, until): (Instant, Instant),
+        cell: &Cell,
+        findings: &mut Findings,
+    ) -> Vec<(Instant, Instant)> {
+        let Some(from_us) = cell.clock_us(from) else { return Vec::new() };
+        let captured = |us: u64| match us.checked_sub(from_us) {
+            Some(after) => from.saturating_add(Span::from_micros(after)),
+            None => from.saturating_sub(Span::from_micros(from_us - us)),
+        };
+        let until_us = from_us.saturating_add(until.saturating_since(from).as_nanos() / 1_000);
+        let periods = findings.agreements(self.record.mac).periods_around(from_us, until_us);
+        periods.into_iter().map(|(start, end)| (captured(start), captured(end))).collect()
+    }
+
     /// A frame of the station, which is in power save.
     pub(in crate::power_save) fn sent_in_wake_times(
         &mut self,
@@ -141,6 +158,7 @@ impl StationState {
         }
         let decided = self.doubt_of_agreements(set_up, mark.0, cell);
         self.periods.is_violated = decided.is_ok();
+        let periods = self.periods_around((mark.0, mark.0), cell, findings);
         let verdict = if decided.is_ok() { Verdict::Violated } else { Verdict::Undecidable };
         let found = find(findings, (kind, verdict, mac), mark, &[mark.1], || {
             let why = match decided {
@@ -152,6 +170,7 @@ impl StationState {
         if let Some(finding) = found {
             finding.cost(Excess { wake_ups: 1, ..Excess::default() });
             finding.assume(decided.ok().flatten());
+            finding.between(periods);
         }
     }
 
@@ -235,6 +254,7 @@ impl StationState {
         };
         let verdict = if doubt.is_some() { Verdict::Undecidable } else { Verdict::Violated };
         let deciding = [first.1, last.1];
+        let around = self.periods_around((first.0, last.0), cell, findings);
         let found = find(findings, (kind, verdict, mac), (from, first.1), &deciding, || {
             let periods = if count == 1 { "a period".to_owned() } else { format!("{count} periods") };
             let waited = seconds(last.0.saturating_since(from));
@@ -251,6 +271,7 @@ impl StationState {
         if let Some(finding) = found {
             finding.cost(Excess::late(last.0.saturating_since(from)));
             finding.assume(Some(ANSWERS));
+            finding.between(around);
         }
     }
 }

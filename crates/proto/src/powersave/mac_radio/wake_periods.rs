@@ -1,7 +1,7 @@
 //! The service periods of a target wake time agreement at the station: when its radio wakes up for them, and how long it stays.
 //!
 //! A station with an agreement learns the access point's time from the frames of its periods, and wakes up earlier the longer ago that
-//! was. It receives a beacon only after a period without a frame, as firmware of the SiWx917 does (which receives two).
+//! was. It receives a beacon after a period without a frame, or as many after each as its [habits](WakeHabits) say.
 //!
 //! While traffic keeps the station in active mode the agreement may be suspended by an information frame; another one resumes it.
 
@@ -9,9 +9,10 @@ use airwatt_base::Instant;
 
 use super::{ANNOUNCE_AGAIN, MacRadio, Power, Service};
 use crate::powersave::PowerSaveFrame;
-use crate::powersave::interface::StationTimer;
+use crate::powersave::interface::{StationOutput, StationTimer};
 use crate::powersave::radio::PowerSaveRadio;
 use crate::powersave::wake_agreement::{WakeAgreement, WakeFrame};
+use crate::powersave::wake_habits::OutsidePeriods;
 
 /// The service periods of a station.
 #[derive(Clone, Debug)]
@@ -124,6 +125,15 @@ impl MacRadio {
         self.announced && self.wakes.as_ref().is_some_and(|wakes| wakes.agreement.request.trigger_enabled)
     }
 
+    /// Whether the user's frames wait: for a Trigger frame, or for a service period if that is the device's habit.
+    pub(in crate::powersave) fn holds_frames(&self) -> bool {
+        let waits = |wakes: &WakePeriods| {
+            let outside = wakes.open.is_none() && self.habits.outside != OutsidePeriods::Sent;
+            wakes.agreement.request.trigger_enabled || outside
+        };
+        self.announced && self.wakes.as_ref().is_some_and(waits)
+    }
+
     /// Sets [`StationTimer::TargetWake`] for the first period that begins later than `now`.
     pub(super) fn schedule_wake_period(&mut self, now: Instant) {
         let Some(wakes) = &mut self.wakes else { return };
@@ -135,7 +145,8 @@ impl MacRadio {
     /// nearer than the radio needs to wake up, that is at once.
     pub(super) fn time_wake_period(&mut self, now: Instant) {
         let Some(wakes) = self.wakes.as_ref().filter(|wakes| !wakes.awaited) else { return };
-        let ahead = self.guard_before(wakes.next).saturating_add(self.config.wake_time);
+        let awake = self.config.wake_time.saturating_add(self.habits.overhead);
+        let ahead = self.guard_before(wakes.next).saturating_add(awake);
         let at = self.when_shown(wakes.next).saturating_sub(ahead);
         self.timers.set(StationTimer::TargetWake, at.max(now));
     }
@@ -194,8 +205,13 @@ impl MacRadio {
         let silent = wakes.open.take().is_some_and(|start| self.synchronized_at < start);
         if !silent {
             self.note_served();
-        } else if self.power != Power::Away {
+        }
+        self.beacons_left = self.habits.beacons_after.max(u32::from(silent));
+        if self.beacons_left > 0 && self.power != Power::Away {
             self.schedule_beacon(now, 1);
+        }
+        if self.habits.outside == OutsidePeriods::Discarded && self.backlog > 0 {
+            self.outputs.push_back(StationOutput::Discard);
         }
         if self.service == Service::Period {
             self.service = Service::None;

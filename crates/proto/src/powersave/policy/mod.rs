@@ -25,7 +25,7 @@ pub use self::ba_ta::{BaTaConfig, BaTaStrConfig, StreamConfig};
 pub use self::ba_ta_twt::BaTaTwtConfig;
 pub use self::psm_throttling::PsmThrottlingConfig;
 pub use self::timeout::TimeoutConfig;
-pub use self::twt::TwtConfig;
+pub use self::twt::{TwtConfig, WakeDevice};
 pub use self::uapsd::UapsdConfig;
 use super::estimate::Estimate;
 use super::guard::{LatencyGuard, LatencyGuardConfig, Reach};

@@ -3,8 +3,8 @@
 //! The station asks for a [`WakeAgreement`](crate::powersave::WakeAgreement) at the beginning; the radio negotiates and keeps its times. In an
 //! announced period the first frame of the station, or a trigger if it has none to send, tells the access point to begin. The station
 //! sleeps at the end of the period, or before it when a frame says that the access point has finished (EOSP), which not every device
-//! honours. A frame of the user is sent at once, outside periods too; what answers it waits for the next period. In a trigger-enabled
-//! agreement the access point begins, with a Trigger frame, and frames of the user wait for one.
+//! honours. A frame of the user is sent at once, outside periods too, unless the [device](WakeDevice) holds it back; what answers it waits
+//! for the next period. In a trigger-enabled agreement the access point begins, with a Trigger frame, and frames of the user wait for one.
 //! Group-addressed frames are not received.
 //!
 //! An agreement for an idle station is wrong for traffic. With [`TwtConfig::resume_after`] a frame of the user, or
@@ -14,78 +14,23 @@
 //! Without an agreement, because the access point refuses or does not answer, the station receives beacons and fetches what they announce by
 //! PS-Polls, as `psm-legacy` does. It asks again after [`ASK_AGAIN`].
 
-use airwatt_base::settings::{SettingError, Settings, in_range};
-use airwatt_base::{Instant, Span, with_defaults};
+mod config;
+mod device;
+
+use airwatt_base::{Instant, Span};
 
 use super::Policy;
 use super::timeout::NEXT_FRAME;
 use crate::powersave::estimate::{Dozing, Estimate, Trial};
 use crate::powersave::interface::{StationTimer, Uplink};
 use crate::powersave::radio::{Abilities, Fact, PolicyTimer, PowerSaveRadio};
-use crate::powersave::wake_agreement::{WakeProposal, WakeRequest};
-
-with_defaults! {
-    /// Settings of policy `twt`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-    #[serde(deny_unknown_fields, default)]
-    pub struct TwtConfig {
-        /// Time from the start of one service period to that of the next, rounded down to what the TWT element can carry. Default 1 s.
-        pub interval: Span = Span::from_secs(1),
-        /// Least time awake in a service period that is not ended early, rounded up to what the element can carry. Default 16.384 ms, the
-        /// least that access points with Linux's driver mt7915 accept.
-        pub duration: Span = Span::from_micros(16_384),
-        /// Whether the access point waits for a frame of the station before it sends. Default: it does.
-        pub announced: bool = true,
-        /// Whether the station sends only in answer to Trigger frames, of which the access point sends one at the start of each service period.
-        /// Frames of the user wait for it. Default: the station contends.
-        pub trigger_enabled: bool = false,
-        /// Whether the station sleeps as soon as the access point ends the service period (EOSP). Default: it does. Firmware of the nRF70
-        /// stays awake for the whole duration.
-        pub early_end: bool = true,
-        /// Time without a packet after which an agreement that was suspended for traffic holds again. Default: none, traffic does not suspend
-        /// it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub resume_after: Option<Span> = None,
-        /// Packets received in one service period that suspend the agreement; a frame of the user always does. Only with `resume_after`;
-        /// default 2.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub suspend_at: Option<u32> = None,
-    }
-}
-
-impl TwtConfig {
-    /// What the station asks of the access point.
-    pub(in crate::powersave) fn request(&self) -> WakeRequest {
-        let request = WakeRequest::nearest(self.interval, self.duration, self.announced);
-        WakeRequest { trigger_enabled: self.trigger_enabled, ..request }
-    }
-}
-
-impl Settings for TwtConfig {
-    fn check(&self) -> Result<(), SettingError> {
-        in_range("duration", self.duration, Span::from_micros(256), WakeRequest::MAX_DURATION)?;
-        let least = self.duration.max(Span::from_millis(1));
-        in_range("interval", self.interval, least, Span::from_secs(86_400))?;
-        // Rounding may turn an interval of hardly more than the duration into less.
-        let WakeRequest { interval, duration, .. } = self.request();
-        in_range("interval", interval, duration, Span::from_secs(86_400))?;
-        if let Some(resume_after) = self.resume_after {
-            in_range("resume_after", resume_after, Span::from_millis(1), Span::from_secs(3_600))?;
-        } else if self.suspend_at.is_some() {
-            return Err(SettingError::no_effect(
-                "suspend_at",
-                "an agreement that traffic does not suspend",
-                "resume_after",
-            ));
-        }
-        in_range("suspend_at", self.suspend_at.unwrap_or(SUSPEND_AT), 1, 1_000_000)
-    }
-}
+use crate::powersave::wake_agreement::WakeProposal;
+use config::SUSPEND_AT;
+pub use config::TwtConfig;
+pub use device::WakeDevice;
 
 /// The time after which a station whose request was refused asks again. The standard names none; agreements of others end rarely.
 const ASK_AGAIN: Span = Span::from_secs(60);
-/// Packets of a service period that suspend the agreement, unless it is set. One may be all there is; a second one says that there is traffic.
-const SUSPEND_AT: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(in crate::powersave) struct Twt {
@@ -136,14 +81,18 @@ impl Policy for Twt {
 
     fn fact(&mut self, radio: &mut dyn PowerSaveRadio, fact: Fact, now: Instant) {
         match fact {
-            Fact::Start | Fact::Timer(PolicyTimer::Update) => radio.agree_on(self.proposal),
+            Fact::Start => {
+                radio.set_wake_habits(self.config.habits());
+                radio.agree_on(self.proposal);
+            }
+            Fact::Timer(PolicyTimer::Update) => radio.agree_on(self.proposal),
             Fact::Agreed { agreement } => {
                 self.agreed = agreement.is_some();
                 radio.set_power_save(true, StationTimer::Announce);
                 radio.set_timer(PolicyTimer::Inactivity, None);
                 radio.set_timer(PolicyTimer::Update, (!self.agreed).then_some(now + ASK_AGAIN));
             }
-            Fact::ServiceEnded { last: Some(_) } if self.agreed && self.config.early_end => {
+            Fact::ServiceEnded { last: Some(_) } if self.agreed && self.config.ends_early() => {
                 radio.end_wake_period();
             }
             Fact::Beacon { tim: true } if !self.agreed => radio.poll(StationTimer::Beacon),

@@ -406,7 +406,7 @@ impl Air {
                 }
                 StationOutput::Doze => {
                     assert_eq!(client.radio, Radio::Awake, "only a radio that is awake falls asleep");
-                    let held = client.machine.awaits_trigger();
+                    let held = client.machine.holds_frames();
                     assert!(held || client.data.is_empty(), "asleep with a backlog");
                     assert!(held || client.controls.is_empty(), "asleep with a control frame to send");
                     client.radio = Radio::Dozing;
@@ -426,6 +426,15 @@ impl Air {
                 StationOutput::Send(control) => {
                     assert_eq!(client.radio, Radio::Awake, "sends only while awake");
                     client.controls.push_back(control);
+                }
+                StationOutput::Discard => {
+                    let sent = self.on_air.as_ref().is_some_and(|on_air| {
+                        matches!(on_air.frame, Frame::Up { station: from, frame: Uplink::Data { .. }, .. }
+                            if from as usize == station)
+                    });
+                    let discarded = client.data.split_off(usize::from(sent).min(client.data.len()));
+                    self.note(format!("s{station} discards {discarded:?}"));
+                    self.report_backlog(station as StationId);
                 }
                 StationOutput::MeasureAirTime => client.asked = true,
                 StationOutput::Window(ReceiveWindow::Open) => {
@@ -472,7 +481,7 @@ impl Air {
 
     /// The frame for which a station contends.
     fn uplink(&self, party: usize) -> Option<Frame> {
-        self.answer_to_trigger(party).filter(|_| !self.clients[party].machine.awaits_trigger())
+        self.answer_to_trigger(party).filter(|_| !self.clients[party].machine.holds_frames())
     }
 
     fn answer_to_trigger(&self, party: usize) -> Option<Frame> {

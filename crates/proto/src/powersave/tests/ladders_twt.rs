@@ -1,29 +1,28 @@
 //! Frame ladders of target wake time. Times are those of the other [ladders](super::ladders); the first service period begins at
 //! 150 ms, half a beacon interval behind the first beacon, and the others 200 ms after each other. They last 8.192 ms.
 
+use airwatt_base::settings::Settings;
 use airwatt_base::{Instant, Machine, Span};
 
 use super::air::{Air, station_config};
 use super::ladders::{expect, ms};
 use crate::powersave::{
-    AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, PowerSaveConfig,
-    PowerSaveFrame, StationInput, StationOutput, StationPowerSave, TwtConfig, Uplink, WakeAgreement,
-    WakeAnswer, WakeFrame, WakeLimits, WakeProposal, WakeRequest,
+    AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, OutsidePeriods,
+    PowerSaveConfig, PowerSaveFrame, StationInput, StationOutput, StationPowerSave, TwtConfig, Uplink,
+    WakeAgreement, WakeAnswer, WakeDevice, WakeFrame, WakeLimits, WakeProposal, WakeRequest,
 };
 
-const fn config(announced: bool, early_end: bool) -> TwtConfig {
+fn config(announced: bool, early_end: bool) -> TwtConfig {
     TwtConfig {
         interval: Span::from_millis(200),
         duration: Span::from_micros(8_192),
         announced,
-        trigger_enabled: false,
-        early_end,
-        resume_after: None,
-        suspend_at: None,
+        early_end: Some(early_end),
+        ..TwtConfig::default()
     }
 }
 
-const fn twt(announced: bool, early_end: bool) -> PowerSaveConfig {
+fn twt(announced: bool, early_end: bool) -> PowerSaveConfig {
     PowerSaveConfig::Twt(config(announced, early_end))
 }
 
@@ -82,7 +81,7 @@ fn in_an_unannounced_period_the_access_point_speaks_first() {
     );
 }
 
-const fn triggered(announced: bool) -> PowerSaveConfig {
+fn triggered(announced: bool) -> PowerSaveConfig {
     PowerSaveConfig::Twt(TwtConfig { trigger_enabled: true, ..config(announced, true) })
 }
 
@@ -254,6 +253,134 @@ fn a_frame_outside_periods_opens_none() {
             "151.0 s0 dozes",
         ],
     );
+}
+
+/// Two frames of the user wait for the period without waking the radio; the first one also asks for the access point's in an announced
+/// agreement. A third one, within the period, does not wait, and the fourth waits for the next.
+#[test]
+fn a_device_may_hold_frames_back_for_its_period() {
+    for announced in [false, true] {
+        let config = TwtConfig { outside: Some(OutsidePeriods::Held), ..config(announced, false) };
+        let mut air = asleep(PowerSaveConfig::Twt(config), 0);
+        for (at_us, packet) in [(141_000, 7), (142_000, 8), (155_000, 9), (170_000, 10)] {
+            air.up(at_us, 0, packet);
+        }
+        air.run_until(ms(360));
+        let sent: Vec<&str> =
+            air.log.iter().filter_map(|line| line.strip_suffix(" s0>ap data pm=1")).collect();
+        // Each frame asks for what the access point has, which says that it has nothing.
+        let at = if announced {
+            ["150.5", "151.5", "155.5", "350.5"]
+        } else {
+            ["150.5", "151.0", "155.5", "350.5"]
+        };
+        assert_eq!(sent, at);
+        let slept: Vec<&str> = air.log.iter().filter_map(|line| line.strip_suffix(" s0 dozes")).collect();
+        assert_eq!((slept[0], slept[slept.len() - 1]), ("158.1", "358.1"));
+    }
+}
+
+/// Of ten frames that take 0.5 ms each, eight leave within 4.096 ms, one more has begun, and the last one is discarded. One that comes
+/// later waits for the next period.
+#[test]
+fn a_device_may_discard_what_is_left_at_the_end() {
+    let short = TwtConfig {
+        duration: Span::from_micros(4_096),
+        outside: Some(OutsidePeriods::Discarded),
+        ..config(false, true)
+    };
+    let mut air = asleep(PowerSaveConfig::Twt(short), 0);
+    for packet in 0..10 {
+        air.up(141_000, 0, packet);
+    }
+    air.up(170_000, 0, 10);
+    air.run_until(ms(360));
+    expect(
+        &air,
+        &[
+            "149.2 s0 wakes",
+            "150.5 s0>ap data pm=1",
+            "151.0 s0>ap data pm=1",
+            "151.5 s0>ap data pm=1",
+            "152.0 s0>ap data pm=1",
+            "152.5 s0>ap data pm=1",
+            "153.0 s0>ap data pm=1",
+            "153.5 s0>ap data pm=1",
+            "154.0 s0>ap data pm=1",
+            "154.0 s0 discards [9]",
+            "154.0 s0 dozes",
+            "154.5 s0>ap data pm=1",
+            "199.2 s0 wakes",
+            "200.2 beacon",
+            "200.2 s0 dozes",
+            "300.2 beacon",
+            "349.2 s0 wakes",
+            "350.5 s0>ap data pm=1",
+            "354.0 s0 dozes",
+        ],
+    );
+}
+
+/// The device is awake 16 ms before the period and what it takes to wake up, and receives two beacons after it.
+#[test]
+fn a_device_may_be_awake_for_longer_and_receive_beacons() {
+    let slow = TwtConfig {
+        interval: Span::from_millis(500),
+        beacons_after: Some(2),
+        overhead: Some(Span::from_millis(16)),
+        ..config(true, true)
+    };
+    let mut air = asleep(PowerSaveConfig::Twt(slow), 1);
+    air.run_until(ms(700));
+    expect(
+        &air,
+        &[
+            "150.5 s0>ap trigger pm=1",
+            "151.0 ap>s0 0 eosp",
+            "151.0 s0 dozes",
+            "199.2 s0 wakes",
+            "200.2 beacon",
+            "200.2 s0 dozes",
+            "299.2 s0 wakes",
+            "300.2 beacon",
+            "300.2 s0 dozes",
+            "400.2 beacon",
+            "500.2 beacon",
+            "600.2 beacon",
+            "633.2 s0 wakes",
+            "650.5 s0>ap trigger pm=1",
+            "651.0 ap>s0 null eosp",
+            "651.0 s0 dozes",
+            "699.2 s0 wakes",
+        ],
+    );
+}
+
+/// What a device's maker documents holds unless it is set, and its limits hold in any case.
+#[test]
+fn a_device_has_habits_and_limits() {
+    let of = |device| TwtConfig { device: Some(device), ..TwtConfig::default() };
+    let check = |config: TwtConfig| config.check().map_err(|error| error.to_string());
+    assert_eq!(check(of(WakeDevice::Nrf70)), Ok(()));
+    let long = TwtConfig { duration: Span::from_micros(261_120), ..TwtConfig::default() };
+    assert_eq!(check(long), Ok(()));
+    for (config, refused) in [
+        (
+            TwtConfig { device: Some(WakeDevice::Nrf70), ..long },
+            "duration: expected 1ms to 256ms (device nrf70), got 261.12ms",
+        ),
+        (
+            TwtConfig { interval: Span::from_secs(1), ..of(WakeDevice::Siwx917) },
+            "interval: expected at least 1.024s (device siwx917), got 1s",
+        ),
+        (of(WakeDevice::St67w611), "announced: expected false (device st67w611), got true"),
+        (
+            TwtConfig { trigger_enabled: true, outside: Some(OutsidePeriods::Held), ..TwtConfig::default() },
+            "outside: not with trigger_enabled: frames of the user wait for Trigger frames",
+        ),
+    ] {
+        assert_eq!(check(config), Err(refused.to_owned()));
+    }
 }
 
 /// The station is awake until it has its answer, and says so in the request.

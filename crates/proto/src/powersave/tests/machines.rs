@@ -128,6 +128,7 @@ fn wakeups_of_an_idle_hour_are_counted_exactly() {
                     }
                     StationOutput::Doze => {}
                     StationOutput::MeasureAirTime
+                    | StationOutput::Discard
                     | StationOutput::Window(_)
                     | StationOutput::LeaveChannel
                     | StationOutput::ReturnToChannel => {
@@ -576,6 +577,7 @@ fn a_driver_without_air_time_is_no_deadlock() {
                 StationOutput::Wake => sent.push(StationInput::Awake),
                 StationOutput::MeasureAirTime => asked += 1,
                 StationOutput::Doze
+                | StationOutput::Discard
                 | StationOutput::LeaveChannel
                 | StationOutput::ReturnToChannel
                 | StationOutput::Window(_) => {}

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use super::air::{Air, Radio, station_config};
 use super::{ACTIVE, PSM, PSM_LEGACY};
 use crate::powersave::{
-    BaTaConfig, BaTaStrConfig, BaTaTwtConfig, LatencyGuardConfig, PowerSaveConfig, PsmThrottlingConfig,
-    Ratio, Reach, ScanConfig, StationConfig, StationId, TimeoutConfig, TwtConfig, UapsdConfig,
+    BaTaConfig, BaTaStrConfig, BaTaTwtConfig, LatencyGuardConfig, OutsidePeriods, PowerSaveConfig,
+    PsmThrottlingConfig, Ratio, Reach, ScanConfig, StationConfig, StationId, TimeoutConfig, TwtConfig,
+    UapsdConfig, WakeHabits,
 };
 
 /// After the traffic the air is perfect for so long: every repair needs at most a few beacons, and the policies of this test
@@ -55,19 +56,20 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
                 ..LatencyGuardConfig::default()
             })
         }),
-        (1_u64..100, 10_u64..1_000, any::<[bool; 3]>(), proptest::option::of(1_u64..500)).prop_map(
-            |(least, more, [announced, trigger_enabled, early_end], resume_after)| {
+        (1_u64..100, 10_u64..1_000, any::<[bool; 3]>(), proptest::option::of(1_u64..500), habits()).prop_map(
+            |(least, more, [announced, trigger_enabled, early_end], resume_after, habits)| {
                 let [duration, interval] = [least, least + more].map(Span::from_millis);
-                let resume_after = resume_after.map(Span::from_millis);
-                let suspend_at = None;
                 PowerSaveConfig::Twt(TwtConfig {
                     interval,
                     duration,
                     announced,
                     trigger_enabled,
-                    early_end,
-                    resume_after,
-                    suspend_at,
+                    early_end: Some(early_end),
+                    resume_after: resume_after.map(Span::from_millis),
+                    outside: Some(habits.outside),
+                    beacons_after: Some(habits.beacons_after),
+                    overhead: Some(habits.overhead),
+                    ..TwtConfig::default()
                 })
             }
         ),
@@ -102,6 +104,13 @@ fn policy() -> impl Strategy<Value = PowerSaveConfig> {
             PowerSaveConfig::PsmThrottling(throttling)
         }),
     ]
+}
+
+fn habits() -> impl Strategy<Value = WakeHabits> {
+    let outside = vec![OutsidePeriods::Sent, OutsidePeriods::Held, OutsidePeriods::Discarded];
+    (proptest::sample::select(outside), 0_u32..3, 0_u64..20).prop_map(|(outside, beacons_after, ms)| {
+        WakeHabits { outside, beacons_after, overhead: Span::from_millis(ms) }
+    })
 }
 
 /// Controllers with the paper's values or others, that forget within the calm.
@@ -269,7 +278,7 @@ fn a_full_buffer_leaves_in_short_service_periods() {
         interval: Span::from_millis(349),
         duration: Span::from_millis(1),
         announced: false,
-        early_end: false,
+        early_end: Some(false),
         ..TwtConfig::default()
     })];
     let seed = 3_914_603_510_987_192_646;

@@ -42,6 +42,8 @@ pub(crate) struct StationMac {
     access_point: Member,
     /// The power-save machine.
     pub(crate) power_save: StationPowerSave,
+    /// The user's frames wait for a service period, as power save said last.
+    held: bool,
     /// What its own frames, and the waiting for them, took of the air.
     air_time: ps::AirTime,
     /// The frames that have arrived and to which the response is on the air, in order.
@@ -111,6 +113,7 @@ impl StationMac {
             sender: Sender::new(config, (radio, member, slot), queues, sender),
             access_point,
             power_save: StationPowerSave::new(station.mac_power_save, station.policy.clone()),
+            held: false,
             air_time: ps::AirTime::default(),
             arrived: Vec::new(),
             flows: VecDeque::new(),
@@ -238,11 +241,11 @@ impl StationMac {
         left
     }
 
-    /// Discards the packets whose lifetime is over.
+    /// Discards the packets whose lifetime is over by this time, which is `now` or, for all of them, [`Instant::FOREVER`].
     #[inline(never)]
-    fn expire(&mut self, now: Instant, out: &mut Effects<'_>) {
+    fn expire(&mut self, by: Instant, now: Instant, out: &mut Effects<'_>) {
         for contender in self.sender.contenders() {
-            while let Some(mpdu) = self.sender.queues.of_contender_mut(contender).take_expired(now) {
+            while let Some(mpdu) = self.sender.queues.of_contender_mut(contender).take_expired(by) {
                 self.frame_left(&mpdu, false, now, out);
                 self.sender.stop_if_empty(contender, now, out);
             }
@@ -281,7 +284,7 @@ impl StationMac {
             self.responded(now, out);
         }
         if self.sender.expiry() <= now {
-            self.expire(now, out);
+            self.expire(now, now, out);
         }
         self.power_save.handle_timeout(now);
         self.apply_power_save(now, out);
@@ -324,14 +327,17 @@ impl StationMac {
             }
             self.power_save.handle_input(StationInput::AirTime(self.air_time), now);
         }
-        if self.power_save.awaits_trigger() {
+        let was_held = std::mem::replace(&mut self.held, self.power_save.holds_frames());
+        if self.held {
             self.sender.contenders().for_each(|contender| out.leave(contender));
+        } else if was_held {
+            self.join(now, out);
         }
     }
 
-    /// Whether frames of this category contend: in a trigger-enabled agreement they wait for a Trigger frame.
+    /// Whether frames of this category contend: under an agreement they may wait for a service period or a Trigger frame.
     pub(super) fn contends(&self, category: Category) -> bool {
-        !self.sender.queue(category).is_empty() && !self.power_save.awaits_trigger()
+        !self.sender.queue(category).is_empty() && !self.power_save.holds_frames()
     }
 
     /// The contender whose frame answers a Trigger frame: that of the highest category with a frame.
@@ -363,6 +369,7 @@ impl StationMac {
                 self.join(now, out);
             }
             StationOutput::Send(control) => self.enqueue_control(control, now, out),
+            StationOutput::Discard => self.expire(Instant::FOREVER, now, out),
             // The answer follows when all outputs have been taken.
             StationOutput::MeasureAirTime => {}
             StationOutput::Window(window) => {
@@ -385,7 +392,7 @@ impl StationMac {
     }
 
     fn join(&self, now: Instant, out: &mut Effects<'_>) {
-        if self.power_save.awaits_trigger() {
+        if self.power_save.holds_frames() {
             return;
         }
         for queue in self.sender.queues.iter().filter(|queue| !queue.is_empty()) {
