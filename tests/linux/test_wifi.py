@@ -301,6 +301,29 @@ def test_the_daemon_follows_the_traffic_and_restores_the_host(tmp_path):
             await_true(lambda state=found: power_save() == state, 2, "the guardian restores it")
 
 
+def test_a_regular_peer_finds_the_radio_awake(tmp_path):
+    """It comes within a window around the time at which it is expected, for which power save is switched off.
+
+    mac80211 does not tell the access point that, which held each request for its beacon until the daemon said so by a
+    frame of its own.
+    """
+    call("iw", "dev", "wlan1", "set", "power_save", "on")
+    before = round_trips(25, 1.3)
+    with Station(tmp_path) as station:
+        round_trips(50, 1.3)
+        counts = station.status()["counts"]
+        times = round_trips(40, 1.3)
+        found = station.status()
+        print(f"regular requests: {before} before, {times} with the daemon", found["counts"], found["with"])
+    assert counts["switches"] >= 5
+    assert before[len(before) // 2] > 20
+    share = sum(time > 15 for time in times) / len(times)
+    assert share < 0.2 or not IS_TIME_VIRTUAL, times
+    # A window is a small part of the pause.
+    assert found["with"]["power_save_share"] > 0.5 or not IS_TIME_VIRTUAL, found["with"]
+    call("iw", "dev", "wlan1", "set", "power_save", "off")
+
+
 def bssid(interface: str) -> str:
     """The address of an access point's interface."""
     return call("ip", "-n", "ap", "link", "show", interface).stdout.split("link/ether ")[1].split()[0]

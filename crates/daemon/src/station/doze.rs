@@ -5,6 +5,9 @@
 //! close together; the Rayleigh test (Mardia and Jupp, *Directional Statistics*, 6.3.1) says which. No help of another
 //! host is needed, and nothing is sent.
 //!
+//! Arrivals count from a look at the setting that found it as it was: another program may have switched it meanwhile, and those between
+//! its switches come without a wait from a radio that sleeps otherwise.
+//!
 //! Left out: the drift of the access point's clock against this host's. At 20 ppm it is 6 ms in the [`SPAN`] over which arrivals
 //! are compared, a sixteenth of a beacon interval.
 
@@ -26,6 +29,9 @@ const CLOSE: f64 = 0.7;
 const SPREAD: f64 = 0.4;
 const ARRIVALS_SPREAD: usize = 20;
 
+/// After another program has switched power save, arrivals say nothing for this time: who does it once may do it again.
+const UNSETTLED: Span = Span::from_secs(10);
+
 /// What is known of the radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,12 +50,22 @@ pub(super) struct Arrivals {
     interval: Span,
     times: VecDeque<Instant>,
     verdict: Doze,
+    /// Those since the last look at the setting.
+    unconfirmed: Vec<Instant>,
+    /// Nothing counts before this time.
+    settled_at: Instant,
 }
 
 impl Arrivals {
     /// Of an access point whose beacons come at this interval.
     pub(super) const fn new(interval: Span) -> Self {
-        Self { interval, times: VecDeque::new(), verdict: Doze::Unknown }
+        Self {
+            interval,
+            times: VecDeque::new(),
+            verdict: Doze::Unknown,
+            unconfirmed: Vec::new(),
+            settled_at: Instant::ZERO,
+        }
     }
 
     /// Number of arrivals that are compared.
@@ -57,8 +73,24 @@ impl Arrivals {
         self.times.len()
     }
 
-    /// Adds an arrival.
+    /// Adds an arrival, which counts once the setting is seen to be the same.
     pub(super) fn add(&mut self, at: Instant) {
+        if at >= self.settled_at {
+            self.unconfirmed.push(at);
+        }
+    }
+
+    /// The setting was read, and is or is not as it was set.
+    pub(super) fn looked(&mut self, is_same: bool, now: Instant) {
+        let arrivals = std::mem::take(&mut self.unconfirmed);
+        if is_same {
+            arrivals.into_iter().for_each(|at| self.count(at));
+        } else {
+            self.settled_at = now + UNSETTLED;
+        }
+    }
+
+    fn count(&mut self, at: Instant) {
         self.times.push_back(at);
         let is_old = |first: &Instant| at.saturating_since(*first) > SPAN;
         while self.times.len() > ARRIVALS_MAX || self.times.front().is_some_and(is_old) {
@@ -131,6 +163,7 @@ mod tests {
             let us = 17_000 + beacon * 102_400;
             arrivals.add(Instant::from_micros(us + delay(us)));
         }
+        arrivals.looked(true, Instant::ZERO);
         arrivals.verdict()
     }
 
@@ -157,6 +190,25 @@ mod tests {
             let found = arrivals(40, |_| u64::from(random.below(102_400)));
             assert_ne!(found, Doze::Sleeps);
         }
+    }
+
+    /// A radio that sleeps, whose power save another program switches off and on: what arrived meanwhile, and soon after, says nothing.
+    #[test]
+    fn what_arrives_while_another_program_switches_says_nothing() {
+        let mut arrivals = Arrivals::new(BEACONS);
+        let mut random = RandomStream::new(5, "air");
+        let at = |second: u64, us: u32| Instant::from_micros(second * 1_024_000 + u64::from(us));
+        for round in 0..20 {
+            (0..3).for_each(|second| arrivals.add(at(6 * round + second, random.below(102_400))));
+            arrivals.looked(false, at(6 * round + 3, 0));
+            (3..6).for_each(|second| arrivals.add(at(6 * round + second, random.below(102_400))));
+            arrivals.looked(true, at(6 * round + 6, 0));
+        }
+        assert_eq!((arrivals.verdict(), arrivals.len()), (Doze::Unknown, 0));
+        (0..12).for_each(|second| arrivals.add(at(140 + second, 5_000)));
+        assert_eq!(arrivals.verdict(), Doze::Unknown, "the setting was not read yet");
+        arrivals.looked(true, at(160, 0));
+        assert_eq!(arrivals.verdict(), Doze::Sleeps);
     }
 
     #[test]

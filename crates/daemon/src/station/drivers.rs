@@ -19,6 +19,9 @@ pub(super) struct Driver {
     pub(super) sleeps: Sleeps,
     /// Whether it negotiates U-APSD as a station.
     pub(super) uapsd: Uapsd,
+    /// Whether the device tells its access point by itself that it leaves power save. mac80211 sends no frame for it: the next one of the host
+    /// says so, which buffered packets wait for (`ieee80211_change_ps`, Linux 6.1).
+    pub(super) announces: bool,
     /// Faults that others have reported.
     pub(super) faults: Option<&'static str>,
     /// Where both were read: a file below `drivers/net/wireless` of Linux, or a public report.
@@ -70,12 +73,25 @@ const fn driver(
     power_save: &'static str,
     source: &'static str,
 ) -> Driver {
-    Driver { names, power_save, sleeps: Sleeps::Unknown, uapsd, faults: None, source, trouble: None }
+    Driver {
+        names,
+        power_save,
+        sleeps: Sleeps::Unknown,
+        uapsd,
+        announces: true,
+        faults: None,
+        source,
+        trouble: None,
+    }
 }
 
 impl Driver {
     const fn after(self, tail_ms: u64) -> Self {
         Self { sleeps: Sleeps::After(Span::from_millis(tail_ms)), ..self }
+    }
+
+    const fn in_kernel(self) -> Self {
+        Self { announces: false, ..self }
     }
 }
 
@@ -97,7 +113,7 @@ const DRIVERS: [Driver; 18] = [
     driver(
         &["ath9k", "ath9k_htc"], Uapsd::None,
         "in the kernel (mac80211), after 100 ms; none unless the module parameter ps_enable is 1", "ath/ath9k/init.c, htc_drv_init.c",
-    ).after(100),
+    ).after(100).in_kernel(),
     Driver {
         faults: Some("a BE211 loses its connection"),
         ..driver(
@@ -165,7 +181,7 @@ const DRIVERS: [Driver; 18] = [
     driver(
         &["mac80211_hwsim"], Uapsd::None,
         "a simulated radio: in the kernel (mac80211), after 100 ms", "net/mac80211/mlme.c",
-    ).after(100),
+    ).after(100).in_kernel(),
 ];
 
 /// What is known of the driver with this name.

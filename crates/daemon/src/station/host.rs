@@ -25,8 +25,8 @@ use super::doze::{Arrivals, Doze};
 use super::observer::{Booked, Event, Observer, Orders};
 use super::show::{self, Document, Own, Reaction};
 use super::supply::Supply;
-use super::uapsd::{TriggerSender, Triggers};
-use super::{BEACON_INTERVAL, Interface, on_or_off, state, wifi};
+use super::uapsd::{ShortFrames, Triggers};
+use super::{BEACON_INTERVAL, Interface, drivers, on_or_off, state, wifi};
 use crate::failure::Failure;
 use crate::instance::serve_control;
 
@@ -69,7 +69,9 @@ pub(super) struct StationHost {
     booked: Booked,
     pub(super) association: Option<WirelessAssociation>,
     /// `None` if the policy needs no triggers, or this association has no U-APSD.
-    triggers: Option<TriggerSender>,
+    triggers: Option<ShortFrames>,
+    /// `None` if the device announces by itself that it leaves power save, or is not connected.
+    announcing: Option<ShortFrames>,
     /// Packets after a silence of half a second, and after shorter ones.
     arrivals: Arrivals,
     answers: Arrivals,
@@ -142,6 +144,7 @@ impl StationHost {
             booked: Booked::Before,
             association: None,
             triggers: None,
+            announcing: None,
             arrivals: Arrivals::new(BEACON_INTERVAL),
             answers: Arrivals::new(BEACON_INTERVAL),
             account,
@@ -209,6 +212,11 @@ impl StationHost {
                 self.keep_book(now)?;
                 self.on = on;
                 self.account.set(on, self.booked);
+                if let Some(frames) = self.announcing.as_ref().filter(|_| !on)
+                    && let Err(error) = frames.send()
+                {
+                    debug!(%error, "leaving power save was not announced");
+                }
                 if let Some(asked) = self.activity.take().filter(|_| !on) {
                     let took = self.clock.now().saturating_since(asked);
                     self.reaction.count += 1;
@@ -251,6 +259,9 @@ impl StationHost {
                 self.read_events(&mut inputs)?;
                 self.pending.append(&mut inputs);
                 let known = self.on;
+                for arrivals in [&mut self.arrivals, &mut self.answers] {
+                    arrivals.looked(found == known, now);
+                }
                 if found != known {
                     warn!(power_save = on_or_off(found), "another program has switched power save");
                     self.keep_book(now)?;
@@ -300,10 +311,12 @@ impl StationHost {
         self.association = association;
         self.armed = None;
         self.triggers = None;
+        self.announcing = None;
         match association {
             Some(association) => {
                 info!(access_point = %association.bssid, "connected");
                 self.find_triggers(&association);
+                self.find_announcing(&association);
                 self.arrivals = Arrivals::new(self.beacon_interval());
                 self.answers = self.arrivals.clone();
                 machine.handle_input(Input::Associated(self.policy(), self.beacon_interval()), now);
@@ -332,16 +345,26 @@ impl StationHost {
     fn find_triggers(&mut self, association: &WirelessAssociation) {
         let Some(index) = self.index.filter(|_| self.config.power_save.needs_uapsd()) else { return };
         match Triggers::find(&mut self.wireless, index, &self.name, Some(association)) {
-            Triggers::Possible(categories) => {
-                match TriggerSender::new(index, association.bssid, categories) {
-                    Ok(sender) => self.triggers = Some(sender),
-                    Err(error) => warn!(%error, "triggers cannot be sent"),
-                }
-            }
+            Triggers::Possible(categories) => match ShortFrames::new(index, association.bssid, categories) {
+                Ok(sender) => self.triggers = Some(sender),
+                Err(error) => warn!(%error, "triggers cannot be sent"),
+            },
             other => {
                 let why = other.text().0;
                 warn!(policy = self.config.power_save.name(), why, "no triggers here; latency-guard instead");
             }
+        }
+    }
+
+    /// Prepares for what this driver leaves to the host.
+    fn find_announcing(&mut self, association: &WirelessAssociation) {
+        let driver = wifi::driver(&self.name);
+        let announces =
+            driver.and_then(|driver| drivers::known(&driver)).is_some_and(|known| known.announces);
+        let Some(index) = self.index.filter(|_| !announces) else { return };
+        match ShortFrames::announcing(index, association.bssid) {
+            Ok(frames) => self.announcing = Some(frames),
+            Err(error) => warn!(%error, "leaving power save cannot be announced"),
         }
     }
 

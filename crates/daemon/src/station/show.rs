@@ -461,7 +461,7 @@ fn remarks(document: &Value) -> String {
     ));
     let reaction = &document["reaction"];
     line(if reaction["count"] == 0 {
-        "no packet has asked for active mode yet".to_owned()
+        "no packet has woken the daemon for active mode yet".to_owned()
     } else {
         format!(
             "active mode came within {} ms of the packet ({} times, {} over {} ms)",

@@ -31,7 +31,9 @@ pub(super) fn text(files: Option<&[&str]>) -> String {
         Some([]) => "not set: nl80211 has no command for it, and the driver no file".to_owned(),
         Some(files) => {
             let files = files.join(", ");
-            format!("not set: the driver takes requests in debugfs ({files}), and does not say what is answered")
+            format!(
+                "not set: the driver takes requests in debugfs ({files}), and does not say what is answered"
+            )
         }
     }
 }

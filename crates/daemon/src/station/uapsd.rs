@@ -116,15 +116,20 @@ fn asked(name: &str) -> Option<u8> {
     u8::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
 }
 
-/// Sends triggers on one association.
+/// Sends short frames to the access point of an association: triggers, and what says that the station is awake.
 #[derive(Debug)]
-pub(super) struct TriggerSender {
+pub(super) struct ShortFrames {
     sender: FrameSender,
     access_point: HardwareAddress,
 }
 
-impl TriggerSender {
-    /// Sends in the best of these access categories.
+impl ShortFrames {
+    /// Those that say that the station is awake.
+    pub(super) fn announcing(index: u32, access_point: HardwareAddress) -> Result<Self, Error> {
+        Self::new(index, access_point, ALL_CATEGORIES)
+    }
+
+    /// Triggers, in the best of these access categories.
     pub(super) fn new(index: u32, access_point: HardwareAddress, categories: u8) -> Result<Self, Error> {
         let priority =
             CATEGORIES.iter().find(|(bit, _)| categories & bit != 0).map_or(0, |(_, priority)| *priority);
