@@ -264,7 +264,7 @@ def test_two_namespaces_may_have_an_interface_of_one_name(pair):
     client = ("ip", "netns", "exec", pair.names["client"])
     again = call(*client, DAEMON, "tunnel", "down", pair.file("client"), check=False)
     assert (again.returncode, len(again.stderr.splitlines())) == (1, 1)
-    assert f"one runs in {pair.names['ap']}; hint: ip netns exec" in again.stderr
+    assert f"one runs in {pair.names['ap']}; hint: ip netns exec {pair.names['ap']} airwattd" in again.stderr
     assert pair.has_device("ap")
 
 
@@ -369,7 +369,9 @@ def test_restore_says_what_it_found_and_where(pair):
     elsewhere = call("ip", "netns", "exec", pair.names["client"], DAEMON, "tunnel", "restore", name)
     here, hint = elsewhere.stderr.splitlines()
     assert re.fullmatch(rf"tunnel {name} in this network namespace \(net:\[\d+\]\): nothing to restore", here)
-    assert hint == f"net:[{inode}] has changes of a tunnel of this name; hint: ip netns exec"
+    place = pair.names["ap"]
+    command = f"ip netns exec {place} airwattd tunnel restore {name}"
+    assert hint == f"{place} has changes of a tunnel of this name; hint: {command}"
     # The next tunnel, of whatever network namespace, clears its socket away.
     socket = Path(f"/run/airwatt/tunnel-{name}.{inode}.sock")
     assert socket.exists()

@@ -232,6 +232,16 @@ impl Instance<'_> {
         }
     }
 
+    /// The command that does this in another network namespace, which may have no name of ip-netns(8).
+    fn command_in(&self, namespace: &str, does: &str) -> String {
+        let enter = if namespace.starts_with("net:[") {
+            "nsenter --net=/proc/PROCESS/ns/net".to_owned()
+        } else {
+            format!("ip netns exec {namespace}")
+        };
+        format!("{enter} airwattd {} {does} {}", self.kind, self.name)
+    }
+
     /// Whether it runs in this namespace. One that was killed may have left its socket.
     fn runs_in(&self, namespace: u64) -> bool {
         UnixStream::connect(self.file(namespace, "sock")).is_ok()
@@ -360,8 +370,10 @@ impl Instance<'_> {
         output::progress(&format!("{kind} {name} in this network namespace (net:[{here}]): {found}"));
         for (_, namespace) in with_file(kind, ".jsonl")?.iter().filter(|(other, _)| other == name) {
             if *namespace != here && !self.runs_in(*namespace) {
+                let place = namespace::name(*namespace);
                 output::progress(&format!(
-                    "net:[{namespace}] has changes of a {kind} of this name; hint: ip netns exec"
+                    "{place} has changes of a {kind} of this name; hint: {}",
+                    self.command_in(&place, "restore")
                 ));
             }
         }
@@ -421,11 +433,12 @@ impl Instance<'_> {
     pub(crate) fn stop(&self, patience: Span) -> Result<(), Failure> {
         let (here, nearest) = (own_namespace(), self.nearest()?);
         if nearest != here {
+            let place = namespace::name(nearest);
             return Err(Failure::Failed(format!(
-                "{}: no {} of this name runs in this network namespace (net:[{here}]); one runs in {}; hint: ip netns exec",
+                "{}: no {} of this name runs in this network namespace (net:[{here}]); one runs in {place}; hint: {}",
                 self.name,
                 self.kind,
-                namespace::name(nearest)
+                self.command_in(&place, "down")
             )));
         }
         let socket = self.control_socket();
