@@ -103,6 +103,6 @@ impl Settings for TwtConfig {
             let why = "frames of the user wait for Trigger frames";
             return Err(SettingError::conflict("outside", "trigger_enabled", why));
         }
-        self.device.map_or(Ok(()), |device| device.check(self))
+        self.device.map_or(Ok(()), |device| device.check(self.interval, self.duration, self.announced))
     }
 }

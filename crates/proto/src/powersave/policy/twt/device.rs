@@ -6,7 +6,6 @@
 use airwatt_base::settings::SettingError;
 use airwatt_base::{Span, named_values};
 
-use super::TwtConfig;
 use crate::powersave::wake_agreement::WakeRequest;
 use crate::powersave::wake_habits::{OutsidePeriods, WakeHabits};
 
@@ -76,19 +75,19 @@ impl WakeDevice {
         }
     }
 
-    /// Checks what the station asks for against what the device can have.
-    pub(super) fn check(self, config: &TwtConfig) -> Result<(), SettingError> {
+    /// Checks the settings `interval`, `duration` and `announced` against what the device can have.
+    pub(super) fn check(self, asked: Span, duration: Span, announced: bool) -> Result<(), SettingError> {
         let Behaviour { durations: (least, most), interval, announces, .. } = self.behaviour();
         let of_device = |expected: String| format!("{expected} (device {})", self.name());
-        if config.duration < least || config.duration > most {
+        if duration < least || duration > most {
             let expected = of_device(format!("{least} to {most}"));
-            return Err(SettingError::out_of_range("duration", config.duration, expected));
+            return Err(SettingError::out_of_range("duration", duration, expected));
         }
-        if config.interval < interval {
+        if asked < interval {
             let expected = of_device(format!("at least {interval}"));
-            return Err(SettingError::out_of_range("interval", config.interval, expected));
+            return Err(SettingError::out_of_range("interval", asked, expected));
         }
-        if config.announced && !announces {
+        if announced && !announces {
             return Err(SettingError::out_of_range("announced", true, of_device("false".to_owned())));
         }
         Ok(())
