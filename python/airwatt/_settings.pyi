@@ -56,6 +56,8 @@ class AccessPoint(TypedDict, total=False):
     twt_least_duration: str | Quantity
     """Least duration of the service periods of an agreement; a request for less is answered with it (Dictate
     TWT). Default 16.384 ms, as these drivers do."""
+    twt_schedule: WakeSchedule
+    """The service periods that beacons announce to all stations (broadcast target wake time). Default: none."""
     uapsd: bool
     """Whether the access point offers U-APSD."""
     wait_for_room: bool
@@ -919,6 +921,9 @@ class TwtPowerSave(TypedDict, total=False):
     beacons_after: int
     """Beacons received after each service period, from 0 to 10. Default 0, unless the device says otherwise: a
     beacon is received after a period without a frame, for the time."""
+    broadcast: bool
+    """Whether the station joins the schedule that its access point announces (`ap.twt_schedule`), which says
+    all of the above. Default: it asks for an agreement of its own."""
     device: Literal["nrf70", "siwx917", "st67w611"]
     """The device whose behaviour the station has, where its maker documents one: what the keys below say unless
     they are set, and the limits of interval and duration. Default: none."""
@@ -1309,6 +1314,20 @@ class TunnelConfig(TypedDict, total=False):
     """Whether a client fetches what the peer's bursts may have become, by empty datagrams where it has nothing
     to send. They open service periods of U-APSD; under any other power save they keep the radio awake for
     nothing."""
+
+class WakeSchedule(TypedDict, total=False):
+    """Service periods for all stations that have joined (`broadcast = true` of policy `twt`)."""
+
+    announced: bool
+    """Whether the access point waits for a frame of a station before it sends to it. Default: it does."""
+    duration: str | Quantity
+    """Least time awake in a service period that is not ended early. Default 16.384 ms."""
+    interval: str | Quantity
+    """Time from the start of one service period to that of the next, rounded down to time units of 1.024 ms.
+    Default ten beacon intervals."""
+    trigger_enabled: bool
+    """Whether stations send only in answer to Trigger frames, of which the access point sends one to each at
+    the start of a period. Default: they contend."""
 
 class Wifi(TypedDict, total=False):
     """How stations and access point use the air."""

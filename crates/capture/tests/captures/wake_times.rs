@@ -40,7 +40,7 @@ fn agreement(trace: &RunTrace, station: Node, at: Instant) -> Option<WakeAgreeme
     let last = before.filter(|frame| {
         matches!(
             frame.action,
-            Some(WakeFrame::Teardown | WakeFrame::Answer { answer: WakeAnswer::Accept(_), .. })
+            Some(WakeFrame::Teardown { .. } | WakeFrame::Answer { answer: WakeAnswer::Accept(_), .. })
         )
     });
     match last.max_by_key(|frame| frame.start)?.action? {

@@ -1,13 +1,16 @@
 //! Broadcast target wake time: the schedules that an access point announces in its beacons (802.11ax-2021 26.8.3).
 
 use super::{
-    DURATION_IN_TIME_UNITS, ID_TWT, NEGOTIATION_TYPE, TRIGGER, UNANNOUNCED, WakeDuration, WakeInterval,
+    ACTION_SETUP, ACTION_TEARDOWN, CATEGORIES, DURATION_IN_TIME_UNITS, ID_TWT, NEGOTIATION_TYPE, REQUEST,
+    TRIGGER, TwtCommand, UNANNOUNCED, WakeDuration, WakeInterval,
 };
 use crate::elements::Elements;
 use crate::error::le16;
 
 /// The negotiation type of an element that announces schedules.
 const BROADCAST: u8 = 2 << 2;
+/// That of one by which a station joins a schedule, or is answered.
+const MEMBERSHIP: u8 = 3 << 2;
 /// Length of one parameter set.
 const PARAMETERS: usize = 9;
 /// The bit of the request type field in the last parameter set of an element.
@@ -58,15 +61,32 @@ impl TwtSchedule {
 
     /// Appends the element of a beacon that announces this one alone.
     pub fn push(&self, out: &mut Vec<u8>) {
+        self.push_element(BROADCAST, 0, out);
+    }
+
+    /// Appends the body of a set-up frame by which a station asks to join, or is answered: [`TwtCommand::Request`] and such.
+    pub fn push_set_up(&self, dialog_token: u8, command: TwtCommand, is_request: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[CATEGORIES[0], ACTION_SETUP, dialog_token]);
+        let request = if is_request { REQUEST } else { 0 };
+        self.push_element(MEMBERSHIP, request | (command as u16) << 1, out);
+    }
+
+    /// Appends the body of a teardown frame by which a station leaves the schedule of this number.
+    pub fn push_teardown(id: u8, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[CATEGORIES[0], ACTION_TEARDOWN, id & 31 | 3 << 5]);
+    }
+
+    fn push_element(&self, negotiation: u8, command: u16, out: &mut Vec<u8>) {
         let (unit, duration) = self.duration.field();
         let bit = |on: bool, bit: u16| if on { bit } else { 0 };
-        let bits = bit(self.trigger, TRIGGER)
+        let bits = command
+            | bit(self.trigger, TRIGGER)
             | LAST
             | bit(self.unannounced, UNANNOUNCED)
             | u16::from(self.recommendation & 7) << 7
             | u16::from(self.interval.exponent & WakeInterval::MAX_EXPONENT) << 10;
         let information = u16::from(self.id & 31) << 3 | u16::from(self.persistence) << 8;
-        let mut contents = vec![BROADCAST | unit];
+        let mut contents = vec![negotiation | unit];
         contents.extend_from_slice(&bits.to_le_bytes());
         contents.extend_from_slice(&self.target.to_le_bytes());
         contents.push(duration);
@@ -143,6 +163,13 @@ mod tests {
         assert_eq!(bytes, [216, 10, 8, 0xb0, 0x28, 0x34, 0x12, 64, 100, 0, 0x18, 0xff]);
         let read = |bytes: &[u8]| TwtSchedule::all(Elements(bytes)).collect::<Vec<_>>();
         assert_eq!(read(&bytes), [schedule()]);
+        // By command 1 (Suggest, from bit 1) and the request bit a station asks to join; it leaves by 3 in bits 5 and 6.
+        let mut asks = Vec::new();
+        schedule().push_set_up(7, TwtCommand::Suggest, true, &mut asks);
+        assert_eq!(asks, [22, 6, 7, 216, 10, 12, 0xb3, 0x28, 0x34, 0x12, 64, 100, 0, 0x18, 0xff]);
+        let mut leaves = Vec::new();
+        TwtSchedule::push_teardown(3, &mut leaves);
+        assert_eq!(leaves, [22, 7, 0x63]);
         // An element of an individual agreement, and one that is cut short.
         let mut other = bytes.clone();
         other[2] = 0;

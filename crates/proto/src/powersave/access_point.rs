@@ -72,6 +72,19 @@ with_defaults! {
     }
 }
 
+/// The resolution of a schedule's times in beacons, and of the beacon interval (802.11-2020 9.4.1.3).
+const TIME_UNIT: Span = Span::from_micros(1_024);
+
+impl AccessPointConfig {
+    /// The access point's schedule: its first period begins between two beacons, at a whole time unit of its clock, which is all that a beacon
+    /// can say.
+    pub fn schedule(&self) -> Option<WakeAgreement> {
+        let between = self.first_beacon + self.beacon_interval / 2;
+        let first = Instant::ZERO + TIME_UNIT * between.saturating_since(Instant::ZERO).whole(TIME_UNIT);
+        self.wakes.schedule.map(|request| WakeAgreement { request, first })
+    }
+}
+
 /// What a correctly received uplink frame is to power save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UplinkKind {

@@ -12,7 +12,10 @@
 //! A station may suspend its agreement by an information frame, and name the period with which it goes on by another one, if the access point takes
 //! such frames. Its times remain taken meanwhile.
 //!
-//! Left out: explicit agreements, protection, information frames of the access point, and broadcast TWT.
+//! A station may join the *schedule* of its access point in its place (broadcast TWT, 26.8.3): the same service periods for all who have joined,
+//! which beacons announce. Their times are the access point's, they count as nobody's agreement, and no information frame suspends them.
+//!
+//! Left out: explicit agreements, protection, information frames of the access point, and schedules that end or change.
 
 use airwatt_base::{Instant, Span};
 
@@ -27,6 +30,8 @@ pub struct WakeRequest {
     pub announced: bool,
     /// Whether the station sends only in answer to Trigger frames of the access point.
     pub trigger_enabled: bool,
+    /// Whether these are the periods of the access point's schedule. A station that asks for it asks to join, whatever the rest says.
+    pub broadcast: bool,
 }
 
 /// The wake interval is a mantissa of 16 bits, in microseconds, shifted by an exponent.
@@ -40,7 +45,7 @@ impl WakeRequest {
     pub const MAX_DURATION: Span = Span::from_nanos(DURATION_UNITS[1].as_nanos() * UNITS_MAX);
 
     /// The request nearest to these times: an interval at most as long, and a duration at least as long, as asked for. A duration
-    /// above [`WakeRequest::MAX_DURATION`] is cut to it. It is not trigger-enabled.
+    /// above [`WakeRequest::MAX_DURATION`] is cut to it. It is not trigger-enabled, and no schedule.
     pub fn nearest(interval: Span, duration: Span, announced: bool) -> Self {
         let micros = interval.as_nanos() / 1_000;
         let exponent = (u64::BITS - micros.leading_zeros()).saturating_sub(MANTISSA_MAX.count_ones());
@@ -48,7 +53,7 @@ impl WakeRequest {
         let fitting = units.into_iter().find(|(_, count)| *count <= UNITS_MAX);
         let duration = fitting.map_or(Self::MAX_DURATION, |(unit, count)| unit * count);
         let interval = Span::from_micros(micros >> exponent << exponent);
-        Self { interval, duration, announced, trigger_enabled: false }
+        Self { interval, duration, announced, trigger_enabled: false, broadcast: false }
     }
 
     /// Whether the access point learns in each period that the station is awake: by its announcement, or by its answer to a Trigger frame.
@@ -152,7 +157,10 @@ pub enum WakeFrame {
         answer: WakeAnswer,
     },
     /// The station ends its agreement.
-    Teardown,
+    Teardown {
+        /// Whether it leaves the access point's schedule.
+        broadcast: bool,
+    },
     /// The station suspends its agreement, or goes on with it.
     Information {
         /// Start of the next service period; `None` suspends the agreement.

@@ -98,6 +98,7 @@ impl Network {
                 beacon_interval: config.power_save.beacon_interval,
                 dtim_period: config.power_save.dtim_period,
                 uapsd: cell.uapsd,
+                schedule: config.power_save.schedule(),
                 access: access_of(config),
             })
         };

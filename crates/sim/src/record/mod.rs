@@ -31,7 +31,7 @@ use std::net::Ipv4Addr;
 
 use airwatt_base::{Instant, Power, Span};
 use airwatt_energy::RadioState;
-use airwatt_proto::powersave::{Adaptation, StationId};
+use airwatt_proto::powersave::{Adaptation, StationId, WakeAgreement};
 
 use crate::media::cell::RadioEvent;
 use crate::media::cell::frame::TracedFrame;
@@ -92,6 +92,8 @@ pub struct CellSetting {
     pub dtim_period: u8,
     /// Whether the access point announces U-APSD.
     pub uapsd: bool,
+    /// The service periods that it announces to all stations.
+    pub schedule: Option<WakeAgreement>,
     /// How its stations contend for the medium with best effort, background, video and voice: in the same way where these are not told
     /// apart.
     pub access: [AccessParameters; 4],

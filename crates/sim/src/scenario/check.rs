@@ -13,7 +13,7 @@ use super::{
 use crate::limits::{MAX_RATE, MIN_RATE};
 use crate::media::LinkDiscipline;
 use crate::media::cell::access::contention::AccessMethod;
-use crate::media::cell::frame::{QOS_OVERHEAD_BYTES, beacon_bytes};
+use crate::media::cell::frame::{QOS_OVERHEAD_BYTES, TWT_SCHEDULE_BYTES, beacon_bytes};
 use crate::media::cell::{MAX_PPDU_TIME, max_ampdu_bytes, max_amsdu_bytes, max_window};
 use crate::stack::flow::BIN;
 
@@ -77,11 +77,16 @@ pub(super) fn access_point(ap: &AccessPoint, stations: &[StationGroup]) -> Outco
     if let Some(length) = ap.beacon_length {
         let count = stations.iter().fold(0u32, |sum, group| sum.saturating_add(group.count));
         // Up to the longest body of a management frame, with MAC header and FCS (802.11-2020 9.3.3.1).
-        let [least, most] = [beacon_bytes(count), 2_304 + 28].map(|bytes| Size::from_bytes(bytes.into()));
+        let schedule = ap.twt_schedule.map_or(0, |_| TWT_SCHEDULE_BYTES);
+        let [least, most] = [beacon_bytes(count).saturating_add(schedule), 2_304 + 28]
+            .map(|bytes| Size::from_bytes(bytes.into()));
         in_range("beacon_length", length, least, most)?;
     }
     in_range("dtim_period", ap.dtim_period, 1, 255)?;
     in_range("twt_least_duration", ap.twt_least_duration, Span::from_micros(256), WakeRequest::MAX_DURATION)?;
+    if let Some(schedule) = ap.twt_schedule {
+        schedule.check().map_err(|error| error.under("twt_schedule"))?;
+    }
     let mut tables = ap.group.iter().enumerate();
     tables.try_for_each(|(index, table)| table.check().map_err(|error| error.under(index).under("group")))
 }

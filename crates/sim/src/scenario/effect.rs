@@ -62,6 +62,8 @@ const fn of_override(
 const BEACONS: &str = "stations that receive every beacon";
 const COUNTED: &str = "a listen interval that counts beacons";
 const NO_TWT: &str = "stations without target wake time";
+const NO_MEMBERS: &str = "stations that do not join it";
+const NO_SCHEDULE: &str = "an access point without a schedule";
 const AD_HOC: &str = "mode \"ad-hoc\"";
 const NO_CODEL: &str = "ap.queue \"drop-tail\" and \"two-queues\"";
 const BSS: &str = "\"infrastructure\"";
@@ -80,6 +82,8 @@ const RULES: &[Rule] = &[
     rule("ap.dtim_period", receives_dtims, COUNTED, "station.listen_interval \"dtim\" or station.receive_dtims"),
     rule("ap.twt_agreements", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     rule("ap.twt_least_duration", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
+    rule("ap.twt_schedule", joins_schedule, NO_MEMBERS, "station.power_save.broadcast"),
+    rule("station.power_save.broadcast", has_schedule, NO_SCHEDULE, "ap.twt_schedule"),
     rule("ap.twt_information", has_target_wake, NO_TWT, "policies \"twt\" and \"ba-ta-twt\""),
     of_override("wifi.aifsn", has_one_category, CATEGORIES, ONE_CATEGORY),
     of_override("wifi.cw_min", has_one_category, CATEGORIES, ONE_CATEGORY),
@@ -252,6 +256,15 @@ fn has_target_wake(place: &Place<'_>) -> bool {
         .iter()
         .flat_map(|cell| &cell.station)
         .any(|group| group.power_save.like().wake_request().is_some())
+}
+
+fn joins_schedule(place: &Place<'_>) -> bool {
+    let mut groups = place.cells.iter().flat_map(|cell| &cell.station);
+    groups.any(|group| group.power_save.like().wake_request().is_some_and(|request| request.broadcast))
+}
+
+fn has_schedule(place: &Place<'_>) -> bool {
+    place.cells.iter().filter_map(|cell| cell.access_point.as_ref()).any(|ap| ap.twt_schedule.is_some())
 }
 
 /// Whether a connection of the transport may have selective acknowledgements; that of a gateway is a choice of its own.

@@ -30,6 +30,7 @@ pub(crate) mod topology;
 mod transport;
 mod typed;
 mod valid;
+mod wake_schedule;
 
 use airwatt_base::{Distance, Power, QueueLimit, Rate, Size, Span, with_defaults};
 use airwatt_proto::cc::AckLossConfig;
@@ -57,6 +58,7 @@ pub use topology::{
 };
 pub use transport::{GatewayConfig, TcpControl, Transport};
 pub use valid::Checked;
+pub use wake_schedule::WakeSchedule;
 
 pub use crate::direction::Direction;
 pub use crate::media::PointToPointConfig;
@@ -381,6 +383,9 @@ with_defaults! {
         /// Whether the access point takes information frames, by which a station suspends an agreement for its traffic. Default: it does not, as
         /// Linux's mac80211 and these drivers say.
         pub twt_information: bool = WakeLimits::default().information,
+        /// The service periods that beacons announce to all stations (broadcast target wake time). Default: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub twt_schedule: Option<WakeSchedule> = None,
         /// In a `[[cell]]`: the node that is the access point.
         pub node: Option<String> = None,
         /// In a `[[cell]]`: `shared` if the access point uses the radio that its node has as a station of an earlier cell on the same

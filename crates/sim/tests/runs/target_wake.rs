@@ -195,6 +195,41 @@ fn frames_of_the_user_wait_for_the_period_or_are_discarded() {
     assert_within(discarded.latency_s_mean.expect("packets came"), 0.788, 0.03);
 }
 
+/// Members of a schedule wake up at the same time and contend to announce themselves, and one is awake until its own answer. Ten idle
+/// ones with agreements of their own do not wait for each other.
+#[test]
+fn members_of_a_schedule_wait_for_each_other() {
+    let stations = |broadcast: &str| {
+        let text = format!(
+            r#"
+            base = "idle"
+            duration = "1024s"
+            ap = {{ {schedule} }}
+            [[station]]
+            count = 10
+            radio = "ar5004"
+            power_save = {{ policy = "twt", interval = "1024ms", {broadcast} }}
+            "#,
+            schedule = if broadcast.is_empty() { "" } else { "twt_schedule = { interval = '1024ms' }" },
+        );
+        let scenario = Scenario::from_text(&text, "schedule", &[]).expect("it can run");
+        simulate(&scenario, 1).result.stations
+    };
+    let [own, shared] = ["", "broadcast = true"].map(stations);
+    let awake_ms = |stations: &[StationResult]| {
+        let awake =
+            stations.iter().map(|one| one.state_s.listen + one.state_s.receive + one.state_s.transmit);
+        awake.sum::<f64>() / 10.0
+    };
+    for station in &shared {
+        assert!((999..=1_000).contains(&station.service_periods), "{}", station.service_periods);
+    }
+    // By hand, 0.5 ms of guard time and 0.27 ms for a trigger, the access point's answer, and the contention before both. Of ten who contend a station
+    // waits for four and a half others on average, and for its collisions; nobody waits for all ten and collides as well.
+    assert_within(awake_ms(&own), 0.77, 0.02);
+    assert!((0.5 + 5.5 * 0.27..0.5 + 10.0 * 0.27).contains(&awake_ms(&shared)), "{}", awake_ms(&shared));
+}
+
 /// Ten stations ask at once, and get periods one behind the other: none of 2.2 J, which a station spends for 2 MB, is for frames of others
 /// but what an exchange that has begun takes beyond a period. Under U-APSD they listen to some of each other's frames and end eight times
 /// earlier; under plain power save they receive them all, behind one beacon.

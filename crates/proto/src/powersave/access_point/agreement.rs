@@ -32,6 +32,8 @@ with_defaults! {
         pub least_duration: Span = Span::from_micros(64 * 256),
         /// Whether it takes information frames, by which a station suspends its agreement. Linux's mac80211 and the drivers do not.
         pub information: bool = false,
+        /// The service periods that beacons announce to all stations (broadcast TWT). Default: none.
+        pub schedule: Option<WakeRequest> = None,
     }
 }
 
@@ -49,10 +51,10 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
                 if let WakeAnswer::Accept(agreement) = answer {
                     self.peers[station as usize].offered = Some(agreement);
                 }
-                let information = self.config.wakes.information;
+                let information = self.config.wakes.information && !proposal.request.broadcast;
                 self.transmit(station, Downlink::Wake(WakeFrame::Answer { token, information, answer }));
             }
-            WakeFrame::Teardown => self.end_agreement(station),
+            WakeFrame::Teardown { .. } => self.end_agreement(station),
             WakeFrame::Information { next } if self.config.wakes.information => {
                 self.suspend_or_resume(station, next, now);
             }
@@ -63,7 +65,12 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
     fn answer(&self, proposal: WakeProposal, now: Instant) -> WakeAnswer {
         let WakeProposal { request, start } = proposal;
         let WakeLimits { agreements, least_duration, .. } = self.config.wakes;
-        if self.agreements().count() >= agreements as usize || request.interval < request.duration {
+        if request.broadcast {
+            let Some(schedule) = self.config.schedule() else { return WakeAnswer::Reject(request) };
+            return WakeAnswer::Accept(WakeAgreement { first: schedule.start_after(now), ..schedule });
+        }
+        let own = self.agreements().filter(|agreement| !agreement.request.broadcast);
+        if own.count() >= agreements as usize || request.interval < request.duration {
             return WakeAnswer::Reject(request);
         }
         if request.duration < least_duration {
@@ -89,7 +96,8 @@ impl<P: Copy + Debug> AccessPointPowerSave<P> {
         let end = first + interval;
         for _ in 0..PLACES {
             let agreement = WakeAgreement { request, first };
-            match self.agreements().find_map(|other| agreement.until_clear_of(&other)) {
+            let mut taken = self.agreements().chain(self.config.schedule());
+            match taken.find_map(|other| agreement.until_clear_of(&other)) {
                 None => return first,
                 Some(wait) if first + wait < end => first += wait,
                 Some(_) => break,

@@ -63,8 +63,9 @@ impl MacRadio {
         negotiation.token = negotiation.token.wrapping_add(1);
         let token = negotiation.token;
         self.stop_power_save();
-        if self.wakes.take().is_some() {
-            self.request(PowerSaveFrame::Wake(WakeFrame::Teardown), StationTimer::WakeRequest);
+        if let Some(wakes) = self.wakes.take() {
+            let teardown = WakeFrame::Teardown { broadcast: wakes.is_broadcast() };
+            self.request(PowerSaveFrame::Wake(teardown), StationTimer::WakeRequest);
         }
         let request = WakeFrame::Request { token, proposal };
         self.request(PowerSaveFrame::Wake(request), StationTimer::WakeRequest);
@@ -99,8 +100,9 @@ impl MacRadio {
         self.synchronized_at = now;
         if !self.negotiation.open || token != self.negotiation.token {
             // The access point takes an agreement for made that the station no longer waits for.
-            if matches!(answer, WakeAnswer::Accept(_)) && self.wakes.is_none() {
-                self.request(PowerSaveFrame::Wake(WakeFrame::Teardown), StationTimer::WakeRequest);
+            if let (WakeAnswer::Accept(agreement), None) = (answer, &self.wakes) {
+                let teardown = WakeFrame::Teardown { broadcast: agreement.request.broadcast };
+                self.request(PowerSaveFrame::Wake(teardown), StationTimer::WakeRequest);
             }
             return None;
         }

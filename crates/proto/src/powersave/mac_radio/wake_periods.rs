@@ -44,6 +44,11 @@ impl WakePeriods {
             suspended: false,
         }
     }
+
+    /// Whether they are those of the access point's schedule.
+    pub(super) const fn is_broadcast(&self) -> bool {
+        self.agreement.request.broadcast
+    }
 }
 
 impl MacRadio {

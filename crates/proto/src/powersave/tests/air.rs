@@ -120,7 +120,7 @@ const fn wake_line(frame: WakeFrame) -> &'static str {
         WakeFrame::Answer { answer: WakeAnswer::Alternate(_), .. } => "alternate",
         WakeFrame::Answer { answer: WakeAnswer::Dictate(_), .. } => "dictate",
         WakeFrame::Answer { answer: WakeAnswer::Reject(_), .. } => "reject",
-        WakeFrame::Teardown => "teardown",
+        WakeFrame::Teardown { .. } => "teardown",
         WakeFrame::Information { next: None } => "suspend",
         WakeFrame::Information { .. } => "resume",
     }

@@ -530,7 +530,10 @@ fn a_station_takes_what_is_dictated() {
 #[test]
 fn an_agreement_that_is_not_kept_is_asked_for_again() {
     let mut air = asleep(twt(true, true), 0);
-    air.ap.handle_input(AccessPointInput::Wake { station: 0, frame: WakeFrame::Teardown }, ms(140));
+    air.ap.handle_input(
+        AccessPointInput::Wake { station: 0, frame: WakeFrame::Teardown { broadcast: false } },
+        ms(140),
+    );
     air.down(141_000, 0, 1);
     air.run_until(ms(700));
     let about = |line: &&String| line.contains("s0>ap") || line.contains("ap>s0");

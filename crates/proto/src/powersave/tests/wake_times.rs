@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::ladders::ms;
 use crate::powersave::{
     AccessPointConfig, AccessPointInput, AccessPointOutput, AccessPointPowerSave, Downlink, StationId,
-    WakeAgreement, WakeAnswer, WakeFrame, WakeProposal, WakeRequest,
+    WakeAgreement, WakeAnswer, WakeFrame, WakeLimits, WakeProposal, WakeRequest,
 };
 
 /// Stations and their access point, whose answers wait until they are said to be sent.
@@ -22,9 +22,13 @@ struct Cell {
 
 impl Cell {
     fn new(stations: usize) -> Self {
+        Self::with(WakeLimits::default(), stations)
+    }
+
+    fn with(wakes: WakeLimits, stations: usize) -> Self {
         let beacon_interval = Span::from_micros(102_400);
-        let mut ap =
-            AccessPointPowerSave::new(AccessPointConfig { beacon_interval, ..AccessPointConfig::default() });
+        let config = AccessPointConfig { beacon_interval, wakes, ..AccessPointConfig::default() };
+        let mut ap = AccessPointPowerSave::new(config);
         for _ in 0..stations {
             ap.add_station(false);
         }
@@ -66,7 +70,10 @@ impl Cell {
     }
 
     fn tear_down(&mut self, station: StationId) {
-        self.ap.handle_input(AccessPointInput::Wake { station, frame: WakeFrame::Teardown }, self.now);
+        self.ap.handle_input(
+            AccessPointInput::Wake { station, frame: WakeFrame::Teardown { broadcast: false } },
+            self.now,
+        );
         self.held[station as usize] = None;
     }
 }
@@ -104,6 +111,28 @@ fn times_are_taken_from_the_answer_on() {
     cell.tear_down(0);
     assert_eq!(first(cell.ask(3, request(BEACONS, 64))), 1_075_200);
     assert_eq!(first(cell.ask(0, request(BEACONS, 64))), 1_075_200 + 3 * 16_384);
+}
+
+/// The schedule's first period begins at 50 time units, 51.2 ms. Two stations share its periods of four beacon intervals, which count as nobody's
+/// agreement; the one agreement that the access point accepts begins behind them, and who leaves the schedule may have that.
+#[test]
+fn a_schedule_is_for_all_who_join_it() {
+    let schedule = WakeRequest { broadcast: true, ..request(4 * BEACONS, 64) };
+    let joins = WakeRequest { broadcast: true, ..request(7, 1) };
+    let mut cell =
+        Cell::with(WakeLimits { schedule: Some(schedule), agreements: 1, ..WakeLimits::default() }, 4);
+    assert_eq!(first(cell.ask(0, joins)), 51_200);
+    cell.now = ms(60);
+    let WakeAnswer::Accept(agreement) = cell.ask(1, joins) else { panic!("refused") };
+    assert_eq!((agreement.request, agreement.first), (schedule, Instant::from_micros(51_200 + 409_600)));
+    (0..2).for_each(|_| cell.send(true));
+    assert_eq!(first(cell.ask(2, request(BEACONS, 64))), 153_600 + 16_384);
+    cell.send(true);
+    assert_eq!(cell.ask(3, request(BEACONS, 64)), WakeAnswer::Reject(request(BEACONS, 64)));
+    cell.tear_down(2);
+    assert_eq!(first(cell.ask(1, request(BEACONS, 64))), 153_600 + 16_384);
+    let mut without = Cell::new(1);
+    assert_eq!(without.ask(0, joins), WakeAnswer::Reject(joins));
 }
 
 /// Every 102.4 ms six periods of 16.384 ms fit. The seventh begins as far behind 51.2 ms as the six last together.

@@ -5,7 +5,7 @@ pub(super) mod parts;
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::TxVector;
 use airwatt_energy::Cause;
-use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId, WakeFrame};
+use airwatt_proto::powersave::{PowerSaveFrame, ServiceFlags, StationId, WakeAnswer, WakeFrame};
 
 use super::access::contention::ContenderId;
 use crate::packet::{FlowLabel, NO_FLOW, Packet, cause_of};
@@ -51,6 +51,10 @@ pub const BEACON_BYTES: u32 = 137;
 pub const AFTER_TIM_BYTES: u32 = 78;
 /// TWT Setup: MAC header 24, category, action and dialog token 3, element header 2, its content 15, FCS 4 (802.11ax-2021 9.6.24.8).
 pub const TWT_SETUP_BYTES: u32 = 48;
+/// The same about a schedule of the access point, whose parameter set has 9 bytes behind the control field.
+pub const TWT_JOIN_BYTES: u32 = 43;
+/// The element by which a beacon announces a schedule (9.4.2.199).
+pub const TWT_SCHEDULE_BYTES: u32 = 12;
 /// TWT Teardown: MAC header 24, category, action and flow 3, FCS 4 (9.6.24.9).
 pub const TWT_TEARDOWN_BYTES: u32 = 31;
 /// TWT Information: as a teardown, with a control field instead of the flow (9.6.24.11); a next TWT of 8 bytes resumes the agreement.
@@ -327,19 +331,34 @@ impl Body {
             Self::Control(PowerSaveFrame::Trigger) | Self::NullData => QOS_NULL_BYTES,
             Self::Control(PowerSaveFrame::PmNull { .. }) => NULL_BYTES,
             Self::Control(PowerSaveFrame::PsPoll) => PS_POLL_BYTES,
-            Self::Control(PowerSaveFrame::Wake(WakeFrame::Teardown)) => TWT_TEARDOWN_BYTES,
+            Self::Control(PowerSaveFrame::Wake(WakeFrame::Teardown { .. })) => TWT_TEARDOWN_BYTES,
             Self::Control(PowerSaveFrame::Wake(WakeFrame::Information { next: None })) => {
                 TWT_INFORMATION_BYTES
             }
             Self::Control(PowerSaveFrame::Wake(WakeFrame::Information { next: Some(_) })) => {
                 TWT_INFORMATION_BYTES + NEXT_TWT_BYTES
             }
+            Self::Control(PowerSaveFrame::Wake(frame)) if joins(frame) => TWT_JOIN_BYTES,
             Self::Control(PowerSaveFrame::Wake(_)) => TWT_SETUP_BYTES,
             Self::Trigger => TRIGGER_BYTES,
             Self::BlockAckRequest => BLOCK_ACK_REQUEST_BYTES,
             Self::Beacon { bytes, .. } => *bytes,
             Self::External(frame) => frame.bytes,
         }
+    }
+}
+
+/// Whether a frame of a set-up is about the access point's schedule.
+const fn joins(frame: &WakeFrame) -> bool {
+    match frame {
+        WakeFrame::Request { proposal, .. } => proposal.request.broadcast,
+        WakeFrame::Answer { answer, .. } => match answer {
+            WakeAnswer::Accept(agreement) => agreement.request.broadcast,
+            WakeAnswer::Alternate(request) | WakeAnswer::Dictate(request) | WakeAnswer::Reject(request) => {
+                request.broadcast
+            }
+        },
+        WakeFrame::Teardown { .. } | WakeFrame::Information { .. } => false,
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::direction::Direction;
 use crate::media::cell::access::contention::Access;
+use crate::media::cell::frame::{TWT_SCHEDULE_BYTES, beacon_bytes};
 use crate::media::cell::phy::propagation;
 use crate::media::cell::{Bss, CellConfig, CellStation, CodelChoice};
 use crate::media::{CrossTraffic, PipeConfig};
@@ -288,7 +289,10 @@ fn cell_config(cell: &Cell, modes: &CellModes, beacons: &Beacons<'_>) -> CellCon
         data: modes.data,
         control: modes.control,
         beacon: modes.beacon,
-        beacon_bytes: access_point.beacon_length.map(bytes),
+        beacon_bytes: access_point.beacon_length.map(bytes).or_else(|| {
+            let stations = cell.station.iter().map(|group| group.count).sum();
+            access_point.twt_schedule.map(|_| beacon_bytes(stations) + TWT_SCHEDULE_BYTES)
+        }),
         group_data: modes.group,
         short_preamble: wifi.short_preamble,
         access: wifi.access,
@@ -327,6 +331,7 @@ fn cell_config(cell: &Cell, modes: &CellModes, beacons: &Beacons<'_>) -> CellCon
                 agreements: access_point.twt_agreements,
                 least_duration: access_point.twt_least_duration,
                 information: access_point.twt_information,
+                schedule: access_point.twt_schedule.map(|schedule| schedule.request()),
             },
         },
         group: access_point.group.clone(),

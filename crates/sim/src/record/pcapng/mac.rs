@@ -81,10 +81,13 @@ pub(super) fn encode(setting: &Setting, cell: &CellSetting, frame: &TracedFrame,
         BasicTrigger { aid: setting.stations[station as usize].aid }.encode(out);
     }
     if let Some(frame) = frame.action {
-        target_wake::action(frame).encode(out);
+        target_wake::push_action(frame, out);
     }
     if let Some(content) = &frame.beacon {
         beacon(setting, cell, frame, content, out);
+        if let Some(schedule) = cell.schedule {
+            target_wake::push_schedule(schedule, frame.start, out);
+        }
         fill(out, (frame.bytes as usize).saturating_sub(FCS_BYTES));
     }
     let mut whole = out.len();

@@ -25,6 +25,9 @@ with_defaults! {
         /// Whether the station sends only in answer to Trigger frames, of which the access point sends one at the start of each service period.
         /// Frames of the user wait for it. Default: the station contends.
         pub trigger_enabled: bool = false,
+        /// Whether the station joins the schedule that its access point announces (`ap.twt_schedule`), which says all of the above. Default: it asks
+        /// for an agreement of its own.
+        pub broadcast: bool = false,
         /// The device whose behaviour the station has, where its maker documents one: what the keys below say unless they are set, and the
         /// limits of interval and duration. Default: none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +63,7 @@ impl TwtConfig {
     /// What the station asks of the access point.
     pub(in crate::powersave) fn request(&self) -> WakeRequest {
         let request = WakeRequest::nearest(self.interval, self.duration, self.announced);
-        WakeRequest { trigger_enabled: self.trigger_enabled, ..request }
+        WakeRequest { trigger_enabled: self.trigger_enabled, broadcast: self.broadcast, ..request }
     }
 
     /// Whether the station sleeps at EOSP.
