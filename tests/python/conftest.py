@@ -141,7 +141,10 @@ def pcap_records(path):
     return file[:24], records
 
 
-def write_pcap(path, head, records):
-    lines = (struct.pack("<IIII", *time, len(frame), len(frame)) + frame for time, frame in records)
+def write_pcap(path, head, records, snap_length=65_535):
+    lines = (
+        struct.pack("<IIII", *time, min(len(frame), snap_length), len(frame)) + frame[:snap_length]
+        for time, frame in records
+    )
     path.write_bytes(head + b"".join(lines))
     return path

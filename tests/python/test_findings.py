@@ -286,6 +286,26 @@ def test_a_clock_that_is_set_adds_no_violation(path, tmp_path):
         assert violated(write_pcap(tmp_path / "air.pcap", head, mutant)) <= allowed, (step_us, first)
 
 
+def test_what_a_snap_length_cuts_off_beacons_accuses_nobody(tmp_path):
+    """Beacons without their last bytes, behind the TIM: an element about other links may have stood there."""
+    head, records = pcap_records(SHIPPED / "tim-never-set-guilty.pcap")
+    beacons = [len(frame) for _, frame in records if frame[frame[2]] == 0x80]
+    cut = write_pcap(tmp_path / "cut.pcap", head, records, snap_length=max(beacons) - 1)
+    whole = laboratory.analyze(SHIPPED / "tim-never-set-guilty.pcap", station=STATION, policies=["psm"]).to_dict()
+    document = laboratory.analyze(cut, station=STATION, policies=["psm"]).to_dict()
+    [(violated_whole, _), (violated_cut, undecidable)] = [
+        next(
+            (check["violated"], check["undecidable"]) for check in one["checks"] if check["kind"] == "tim-never-set"
+        )
+        for one in (whole, document)
+    ]
+    assert violated_whole > 0
+    assert (violated_cut, undecidable > 0) == (0, True)
+    [note] = [note for note in document["capture"]["notes"] if "snap length" in note]
+    assert "other links, target wake time and several BSSIDs" in note
+    assert not [note for note in whole["capture"]["notes"] if "snap length" in note]
+
+
 def test_a_clock_that_jumps_over_a_wait_leaves_it_undecidable(airwatt, tmp_path):
     """The clock is set ahead by half a second between More Data and the frame that it announced."""
     head, records = pcap_records(SHIPPED / "tim-never-set-guilty.pcap")

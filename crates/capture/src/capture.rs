@@ -115,6 +115,8 @@ pub struct Notes {
     pub damaged: Option<(u64, &'static str)>,
     /// It is a copy by this crate of a capture that was cut short or damaged.
     pub original_cut: bool,
+    /// The snap length cuts beacons off: elements that excuse a station or its access point may be missing.
+    pub beacons_cut: bool,
     /// Packets that the file says were dropped as it was made, at least.
     pub dropped: u64,
     /// Files of a folder that cannot be read, a sentence each: the others are the capture.
@@ -190,6 +192,7 @@ impl Notes {
     pub(crate) fn append(&mut self, other: Self) {
         self.truncated |= other.truncated;
         self.original_cut |= other.original_cut;
+        self.beacons_cut |= other.beacons_cut;
         self.damaged = self.damaged.or(other.damaged);
         // Files of a ring have counts from its beginning on.
         self.dropped = self.dropped.max(other.dropped);

@@ -368,8 +368,11 @@ impl Decoder {
                     network.dtim_period = tim.dtim_period;
                 }
                 network.announce(TwtSchedule::all(elements));
+                // What was cut off may be what excuses.
+                let may_have = |has: bool| has || !whole;
+                self.capture.notes.beacons_cut |= !whole;
                 let is_map_ambiguous =
-                    tim.is_some_and(|tim| tim.first_octet > 0) && elements.has_several_bssids();
+                    tim.is_some_and(|tim| tim.first_octet > 0) && may_have(elements.has_several_bssids());
                 let map = tim.filter(|_| !is_map_ambiguous);
                 let aids = map.map_or_else(Vec::new, |tim| tim.aids().collect());
                 let dtim = tim.map(|tim| (tim.dtim_count, tim.dtim_period));
@@ -384,15 +387,15 @@ impl Decoder {
                     group,
                     is_tim_missing,
                     is_map_ambiguous,
-                    is_multi_link: elements.is_multi_link(),
-                    is_twt_responder: elements.is_twt_responder(),
+                    is_multi_link: may_have(elements.is_multi_link()),
+                    is_twt_responder: may_have(elements.is_twt_responder()),
                     timestamp_us,
                     aids,
                     group_goes_on: tim.is_some_and(|tim| tim.dtim_count > 0 && tim.group),
                     quiet: QuietInterval::all(elements).collect(),
                     absences: Absences::all(elements),
                     switches_channel: elements.switches_channel(),
-                    has_broadcast_twt: elements.has_twt(),
+                    has_broadcast_twt: may_have(elements.has_twt()),
                 });
             }
             Ok(Some(ManagementBody::AssociationRequest { elements, listen_interval, .. })) => {
@@ -406,6 +409,7 @@ impl Decoder {
             Ok(Some(ManagementBody::AssociationResponse(response, elements))) if response.status == 0 => {
                 found.aid = Some(response.aid);
                 found.grants_uapsd = elements.wmm().map(WmmInfo::ap_uapsd).or_else(|| known(false));
+                found.is_multi_link = known(elements.is_multi_link());
                 found.supports_twt = known(elements.is_twt_responder());
             }
             _ => found.sleep_change = self.sleep_change(frame),

@@ -146,7 +146,7 @@ pub struct AirFrame {
     /// In an association request: the access categories of which frames trigger and are delivered by U-APSD, as bits of the WMM element; `None`
     /// where that was cut off, as all that follows.
     pub requested_uapsd: Option<u8>,
-    /// Of an association request: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
+    /// Of an association: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
     pub is_multi_link: Option<bool>,
     /// Of an association: the sender may ask for target wake time (the station), or answers who does (the access point).
     pub supports_twt: Option<bool>,
@@ -282,7 +282,8 @@ pub struct Beacon {
     /// Whether its map of bits is one of several BSSIDs in one of two forms, and does not say in which (802.11-2020 9.4.2.5, methods A and B):
     /// its octets begin at the first that is not zero, or after those of the groups.
     pub is_map_ambiguous: bool,
-    /// Whether it has a Multi-Link element (802.11be), so that its stations may have other links.
+    /// Whether it has a Multi-Link element (802.11be), so that its stations may have other links; as what follows, also where that may have been
+    /// cut off.
     pub is_multi_link: bool,
     /// Whether its access point answers requests for target wake time.
     pub is_twt_responder: bool,

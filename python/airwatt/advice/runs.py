@@ -20,6 +20,7 @@ from airwatt.results import FinishedRun, Result
 from airwatt.statistics import mean_ci95
 from airwatt.tasks import Done, StorePath, Task, run_tasks
 from airwatt.things import INTERVALS
+from airwatt.things import interval_s as interval_of
 
 _ZERO = Quantity("0s")
 
@@ -100,22 +101,35 @@ class _Runs:
         return done
 
 
-def _out_of_step(text: Mapping[str, Any], candidate: Candidate) -> list[tuple[str, str]]:
-    """Keys by which messages of things begin at any time between two service periods of target wake time.
+_MOST_SHORTER = 0.05
+"""The most by which service periods of a run are closer than those that are advised."""
 
-    A message each 30 s and a period each 10 s that begin together stay together, so that each answer would find a
-    period. No clock of a device is in step with the one of its access point.
+
+def _out_of_step(text: Mapping[str, Any], candidate: Candidate) -> list[tuple[str, str]]:
+    """Keys by which messages of things meet all times between two service periods of target wake time.
+
+    A message each 30 s and a period each 10 s stay as they begin to each other in a run, so that each answer would wait
+    for the same time. No clock of a device is in step with the one of its access point: over months each wait is as
+    likely as another. In a run the periods are shorter by so little that the messages pass through one of them.
     """
     interval = dict(candidate.parameters).get("interval")
     if candidate.policy != "twt" or interval is None:
         return []
-    spread_s = min(Quantity(interval).value, text["duration"].value / 2 if text.get("duration") else float("inf"))
+    interval_s = Quantity(interval).value
+    duration_s = text["duration"].value if text.get("duration") else float("inf")
+    spread_s = min(interval_s, duration_s / 2)
     things = [
         index
         for index, flow in enumerate(text["flow"])
         if flow["application"]["kind"] in INTERVALS and not flow.get("start_spread", _ZERO).value
     ]
-    return [(f"flow.{index}.start_spread", f"{spread_s:.9f}s") for index in things]
+    between = [interval_of(text["flow"][index]["application"]) for index in things]
+    if not between:
+        return []
+    # By so much of a period the last message differs from the first one. Messages that come several times in a period have less to pass through.
+    shorter = min(_MOST_SHORTER, max(min(interval_s / each_s, 1.0) * each_s / duration_s for each_s in between))
+    keys = [(f"flow.{index}.start_spread", f"{spread_s:.9f}s") for index in things]
+    return [*keys, ("station.power_save.interval", f"{interval_s * (1.0 - shorter):.9f}s")]
 
 
 Delays = Callable[[_Run], list[float | None]]
@@ -186,7 +200,9 @@ def advise(
     confirmed = [row for row in plan.rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
-    choices = [[*row.candidate.overrides, *_out_of_step(text, row.candidate)] for row in confirmed]
+    choices = [
+        list((dict(row.candidate.overrides) | dict(_out_of_step(text, row.candidate))).items()) for row in confirmed
+    ]
     done = make.of(measured, [*choices, [("policy", "ideal")]])
     awake = _enter(confirmed, done)
     radios = ", ".join(sorted({one["radio"] for one in text["station"]}))

@@ -457,6 +457,9 @@ impl Observer {
         if let Some(bssid) = frame.bssid.filter(|_| frame.supports_twt == Some(true)) {
             self.cells.entry(bssid).or_default().is_twt_responder = true;
         }
+        if let Some(bssid) = frame.bssid.filter(|_| frame.is_multi_link == Some(true)) {
+            self.cells.entry(bssid).or_default().is_multi_link = true;
+        }
         let (state, findings) = self.station(capture, frame.receiver, packet, frame);
         let request = state.association_request;
         state.leave(packet.at, findings);

@@ -157,6 +157,10 @@ fn notes(capture: &Capture) -> Vec<String> {
     if let Some((position, what)) = notes.damaged {
         list.push(format!("damaged at byte {position} ({what}): the rest was not read"));
     }
+    if notes.beacons_cut {
+        let unknown = "what they say of other links, target wake time and several BSSIDs is not known";
+        list.push(format!("the snap length cuts beacons off: {unknown}, which leaves findings undecidable"));
+    }
     if notes.original_cut {
         list.push(CUT.to_owned());
     }

@@ -16,9 +16,12 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 /// What the verdict about a late request assumes: no monitor sees what the station received.
-const RECEIVED: &str = "it received that beacon";
+const RECEIVED: &str = "it received one of the beacons from then on";
+/// Beacons after the one for which it had to wake up that a station may have lost as well. Of beacons, which nobody acknowledges, one in ten may be
+/// lost: four in a row are one in 10,000.
+const MAY_LOSE: u64 = 3;
 /// The same for QoS data ([`StationState::assumption`]).
-const RECEIVED_AND_NONE_MISSED: &str = "it received that beacon, and no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
+const RECEIVED_AND_NONE_MISSED: &str = "it received one of the beacons from then on, and no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
 
 /// What the verdict about a late frame assumes: a monitor does not receive all that an access point defers to.
 const FREE: &str = "nothing held the channel that the monitor did not receive";
@@ -124,6 +127,12 @@ impl StationState {
         due + interval * u64::from(self.association.listen_interval.unwrap_or(1).max(1))
     }
 
+    /// Up to when it has to wake up after so many more listen intervals.
+    fn wakes_by_next(&self, wakes_by: Instant, interval: Span, count: u64) -> Instant {
+        let every = u64::from(self.association.listen_interval.unwrap_or(1).max(1));
+        wakes_by + interval * every * count
+    }
+
     /// Whether a beacon without the bit in between says that the buffer was emptied, unseen or by ageing: what follows is another frame.
     pub(super) fn was_emptied(&self, cell: &Cell, since: Instant, until: Instant) -> bool {
         self.record.aid.is_some_and(|aid| cell.without_tim(since, until, aid).next().is_some())
@@ -169,6 +178,8 @@ impl StationState {
             Some("the beacon for which it had to wake up was not captured with a TIM that can be read")
         } else if findings.pauses.between(self.record.bssid, wakes_by, fetched.0) <= LATE {
             Some("the station may have waited for the channel")
+        } else if fetched.0 <= self.wakes_by_next(wakes_by, *interval, MAY_LOSE) + LATE {
+            Some("the station may have lost the beacons for which it was awake")
         } else {
             None
         };
