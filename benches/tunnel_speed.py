@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "linux"))
 from gateway_speed import processor_s
 from lab import DAEMON, await_true, call
 
-from test_tunnel import KEYS, OUTER, Pair
+from tunnel_lab import KEYS, OUTER, Pair
 
 ROUNDS = 5
 # Inner packets of WireGuard by custom; airwattd finds out its own.

@@ -137,6 +137,21 @@ def test_wake_times_are_tried_where_the_kit_and_the_cell_have_them():
     assert all(row.candidate.policy != "twt" for row in other.rows)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_answers_wait_for_any_time_between_two_service_periods(airwatt, seed):
+    """A message each 30 s is three periods of 10 s after the last: in a run all answers waited for the same time."""
+    arguments = ["advise", "--delay", "11s", "--radio", "esp32-c6", "--set", "wifi.standard=802.11ax-2.4GHz"]
+    arguments += ["--flow", "up:mqtt:30s:60B", "--runs", "1", "--seed", seed, "--json"]
+    found = json.loads(airwatt(*arguments).out)
+    [waits] = [
+        one["simulation"]
+        for one in found["candidates"]
+        if one["policy"] == "twt" and one["parameters"] == {"interval": "10s", "early_end": "false"}
+    ]
+    assert waits["delay_s"] == pytest.approx(5.0, abs=0.5)
+    assert waits["delay_p95_s"] == pytest.approx(9.5, abs=0.3)
+
+
 def test_wake_times_do_not_rest_on_an_early_end_that_nothing_sets(airwatt):
     """549 days of an ESP32-C6 stood without a word where a firmware that stays awake to the end makes 207 of them."""
     arguments = ["advise", "--delay", "1s", "--radio", "esp32-c6", "--set", "wifi.standard=802.11ax-2.4GHz"]

@@ -294,9 +294,7 @@ def test_what_a_snap_length_cuts_off_beacons_accuses_nobody(tmp_path):
     whole = laboratory.analyze(SHIPPED / "tim-never-set-guilty.pcap", station=STATION, policies=["psm"]).to_dict()
     document = laboratory.analyze(cut, station=STATION, policies=["psm"]).to_dict()
     [(violated_whole, _), (violated_cut, undecidable)] = [
-        next(
-            (check["violated"], check["undecidable"]) for check in one["checks"] if check["kind"] == "tim-never-set"
-        )
+        next((check["violated"], check["undecidable"]) for check in one["checks"] if check["kind"] == "tim-never-set")
         for one in (whole, document)
     ]
     assert violated_whole > 0

@@ -179,6 +179,20 @@ def test_wake_ups_of_the_host_are_no_part_of_a_beacon(airwatt, tmp_path):
     assert (radio.sleep_w - radio.housekeeping_w) / 3.3 == pytest.approx(0.28e-3, rel=0.02)
 
 
+@pytest.mark.parametrize(("load_ma", "on_s", "every_s"), [(8.0, 0.2, 2.0), (8.0, 0.5, 5.0), (20.0, 0.2, 2.0)])
+def test_a_load_that_is_switched_is_no_part_of_a_beacon(airwatt, tmp_path, load_ma, on_s, every_s):
+    """A light of 8 mA for 0.2 s each 2 s went into the charge of wake-ups: 0.83 mA with DTIM 10, where it is 1.1."""
+    csv, mean_ma = tmp_path / "trace.csv", load_ma * on_s / every_s
+    trace(csv, idle_ma(CHIP, 1) + mean_ma, 0.14, hertz=1_000, seconds=60.0, host=(load_ma, on_s, every_s))
+    new, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..60s")
+    assert "between beacons the trace has" in said
+    for period in (1, 3, 10):
+        true_ma = idle_ma(CHIP, period) + mean_ma
+        low_ma, predicted_ma, high_ma = band_ma(new, period)
+        assert predicted_ma == pytest.approx(true_ma, rel=0.04), period
+        assert low_ma * (1 - RUN) <= true_ma <= high_ma * (1 + RUN), period
+
+
 @pytest.mark.parametrize("load", LOADS)
 def test_without_a_floor_the_band_has_a_load_and_a_wake_up(airwatt, tmp_path, load):
     """Averages alone, and samples too slow for a beacon: the band has both, and a line names what settles it."""

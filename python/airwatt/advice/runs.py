@@ -126,8 +126,8 @@ def _out_of_step(text: Mapping[str, Any], candidate: Candidate) -> list[tuple[st
     between = [interval_of(text["flow"][index]["application"]) for index in things]
     if not between:
         return []
-    # By so much of a period the last message differs from the first one. Messages that come several times in a period have less to pass through.
-    shorter = min(_MOST_SHORTER, max(min(interval_s / each_s, 1.0) * each_s / duration_s for each_s in between))
+    # The last message is later by a period than the first one, with regard to them, or by as much as is between two.
+    shorter = min(_MOST_SHORTER, max(min(interval_s, each_s) for each_s in between) / duration_s)
     keys = [(f"flow.{index}.start_spread", f"{spread_s:.9f}s") for index in things]
     return [*keys, ("station.power_save.interval", f"{interval_s * (1.0 - shorter):.9f}s")]
 

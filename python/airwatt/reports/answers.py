@@ -150,8 +150,11 @@ def _nearest(best: Choice, real: Sequence[Choice]) -> list[str]:
 
 def _lasting(best: Choice, ranked: Sequence[Choice], battery: Battery | None) -> list[str]:
     own = best.mean(numbers.LASTS.key)
-    if battery is None or own is None:
+    if battery is None or not (own or best.lasts):
         return []
+    if own is None:
+        why = "too much of the profile is another chip's, or open, for one number of days"
+        return [f"With {best.label} a battery of {battery.text} lasts {best.lasts}: {why}.", *_modes(best, battery)]
     text = f"With {best.label} a battery of {battery.text} lasts {lasting(own)}"
     other = _baseline(ranked)
     least = other.mean(numbers.LASTS.key)
@@ -161,7 +164,24 @@ def _lasting(best: Choice, ranked: Sequence[Choice], battery: Battery | None) ->
     most = longest.mean(numbers.LASTS.key) or 0.0
     if longest not in (best, other) and most > (1 + _NEAR) * own:
         text += f", longest with {longest.label}: {lasting(most)}"
-    return [f"{text}, if the device went on like this."]
+    return [f"{text}, if the device went on like this.", *_modes(best, battery)]
+
+
+def _modes(choice: Choice, battery: Battery) -> list[str]:
+    """For which host the days hold, and what the same traffic costs in its other modes."""
+    profile = choice.profile
+    if profile is None:
+        return []
+    if not profile["mode"]:
+        return [] if battery.load_a or battery.load_w else ["The days are those of the radio alone, without its host."]
+    power, current = choice.mean(numbers.POWER.key), choice.mean(numbers.CURRENT.key)
+    others = [
+        f"{quantity(current * mode['average_power_w'] / power, 'A')} in {mode['name']}"
+        for mode in profile["modes"]
+        if power and current and mode["name"] != profile["mode"]
+    ]
+    text = f"They hold for a host that is in {profile['mode']} while the radio dozes"
+    return [f"{text}; the same traffic takes {_listed(others)}." if others else f"{text}."]
 
 
 def _mostly(best: Choice) -> list[str]:

@@ -103,8 +103,14 @@ def electric(volts: float | None, battery: Battery | None) -> dict[str, Callable
 
 def choice_of(label: str, runs: Sequence[RunResult], battery: Battery | None) -> Choice:
     """The numbers of the runs of one choice."""
-    metrics = metrics_of(next((aggregates.mean_voltage(run) for run in runs if run.stations), None), battery)
+    volts = next((aggregates.mean_voltage(run) for run in runs if run.stations), None)
+    metrics = metrics_of(volts, battery)
+    profile = aggregates.mean_profile([run.stations[0].get("profile") for run in runs if run.stations])
     columns = {key: [metric(run) for run in runs] for key, metric in metrics.items()}
+    powers = [power for run in runs if (power := power_w(run)) is not None]
+    lasts = "" if battery is None or not powers else battery.lasts(math.fsum(powers) / len(powers), volts, profile)
+    if battery is not None and battery.refuses(profile):
+        columns[LASTS.key] = [None] * len(runs)
     return Choice(
         label,
         {key: estimate(values) for key, values in columns.items()},
@@ -117,6 +123,8 @@ def choice_of(label: str, runs: Sequence[RunResult], battery: Battery | None) ->
         states=_means([_states(run) for run in runs]),
         sample=_sample(runs, columns[ENERGY.key]),
         delivered=_sample(runs, columns[DELIVERED.key]),
+        profile=profile,
+        lasts=lasts,
         is_bound=bool(runs) and all(station.policy == "ideal" for run in runs for station in run.stations),
     )
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from airwatt import laboratory, radio_notes
 from airwatt._core import SCHEMA, InputError
 from airwatt._documents import RunResult
+from airwatt.advice import platforms
 from airwatt.advice.question import is_capture
 from airwatt.battery import Battery
 from airwatt.compared import names_of
@@ -157,8 +158,8 @@ def _read_folder(path: Path, options: Options, found: _Found) -> None:
 def _read_capture(source: str, options: Options, found: _Found) -> None:
     """Analyses a capture, or a folder of them."""
     analysis = laboratory.analyze(
-        source, station=options.station, policies=options.policies, settings=list(options.set), seed=options.seed, trace=True,
-        limit=options.limit, user=options.user, on_progress=options.on_progress,
+        source, station=options.station, policies=options.policies, settings=list(options.set), seed=options.seed,
+        trace=True, limit=options.limit, user=options.user, on_progress=options.on_progress,
     )  # fmt: skip
     found.analyses.append((analysis.to_dict(), analysis.tables()))
 
@@ -269,6 +270,11 @@ def _policies(source: str, options: Options, overrides: Mapping[str, str]) -> li
     everyone = laboratory.possible_policies(source, dict(overrides))
     if options.policies is None:
         # What is wrong with the scenario itself is said here, not hidden behind its policies.
-        laboratory.load(source, (), dict(overrides))
-        return list(everyone)
+        scenario = laboratory.load(source, (), dict(overrides)).to_dict()
+        cells = [scenario.get("wifi"), *(cell.get("wifi") for cell in scenario.get("cell", ()))]
+        if any(platforms.agrees(wifi["standard"]) for wifi in cells if wifi):
+            return list(everyone)
+        # No access point of this standard has target wake time, and the page names what spends least.
+        wakes = {policy.name for policy in laboratory.policies() if policy.needs == "TWT"}
+        return [name for name in everyone if name not in wakes]
     return list(dict.fromkeys(name for given in options.policies for name in (everyone if given == "all" else [given])))

@@ -55,6 +55,10 @@ class Choice:
     """The energies of its single runs, where they can be compared in pairs."""
     delivered: Sample | None = None
     """The bytes that its single runs delivered."""
+    profile: Mapping[str, Any] | None = None
+    """What the profile of its radio says of its energy, as in a result."""
+    lasts: str = ""
+    """How long a battery lasts, as people say it: a range where the profile leaves too much open for one number."""
 
     def mean(self, key: str) -> float | None:
         """The mean of a number; None without one."""

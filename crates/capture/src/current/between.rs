@@ -4,6 +4,9 @@
 //! interval, and all that comes between them has another cause. It is the current of sleep, with the pulses of a host that wakes up for
 //! itself.
 //!
+//! A load of the board that is switched (`switched`) is taken out before, since it lies beside the radio's wake-ups too, and its mean is added
+//! to what is between them.
+//!
 //! The wake-ups also show how many beacon intervals are from one to the next, which is the DTIM period.
 //!
 //! Nothing is told from samples that are too long, and where no pulses come as beacons do. Left out: a meter whose clock errs by more
@@ -12,6 +15,7 @@
 use std::ops::Range;
 
 use super::pulses::{LONGEST_SAMPLE_S, OFF_EACH_S, OFF_S, median};
+use super::switched::{Floor, Switched};
 use super::trace::{FINE_BIN, Trace};
 
 /// Bins of one beacon interval, at least: a beacon fills three of them with what is around it.
@@ -56,8 +60,17 @@ impl Trace {
         if every_s < LEAST_BINS_EACH * bin_s {
             return None;
         }
-        let bins: Vec<f64> = part.grid(bin_s).into_iter().map(f64::from).collect();
-        let asleep = Asleep::of(&bins, (every_s / bin_s).ceil() as usize)?;
+        let grid = |trace: &Trace| trace.grid(bin_s).into_iter().map(f64::from).collect::<Vec<f64>>();
+        let interval = (every_s / bin_s).ceil() as usize;
+        let (mut bins, mut load_a) = (grid(&part), 0.0);
+        let mut asleep = Asleep::of(&bins, interval)?;
+        // A load that is switched would count as a part of the wake-ups that it is beside. It is there whatever the radio does.
+        if let Floor::Load(load) = Switched::of(&part, asleep.rise_a - asleep.low_a, Some(every_s)) {
+            let alone = load.without(&part);
+            load_a = (part.charge_c() - alone.charge_c()) / part.covered_s();
+            bins = grid(&alone);
+            asleep = Asleep::of(&bins, interval)?;
+        }
         let pulses = asleep.pulses(&bins);
         let beacons = on_interval(&pulses, every_s / bin_s, bin_s);
         let expected = bins.len() as f64 * bin_s / every_s;
@@ -80,7 +93,7 @@ impl Trace {
         if (outside.len() as f64) < LEAST_LEFT * bins.len() as f64 {
             return None;
         }
-        let mean_a = outside.iter().sum::<f64>() / outside.len() as f64;
+        let mean_a = load_a + outside.iter().sum::<f64>() / outside.len() as f64;
         let floor_a = median(outside.into_iter().filter(|bin| *bin <= asleep.rise_a).collect())?;
         (floor_a > 0.0 && mean_a > 0.0).then_some(BetweenBeacons { floor_a, mean_a })
     }
@@ -115,6 +128,8 @@ impl Trace {
 
 /// The lower mode of a current in bins.
 struct Asleep {
+    /// A current of the floor.
+    low_a: f64,
     /// Above it a bin is one of a pulse.
     rise_a: f64,
     /// Up to it a bin is one of the floor and its noise.
@@ -134,7 +149,7 @@ impl Asleep {
         let floor_a = *below.get(below.len() / 2)?;
         let noise_a = median(below.iter().map(|bin| (bin - floor_a).abs()).collect())? / MAD;
         let limit_a = floor_a + NOISE * noise_a;
-        (rise_a > limit_a).then_some(Self { rise_a, limit_a })
+        (rise_a > limit_a).then_some(Self { low_a, rise_a, limit_a })
     }
 
     /// The ranges of bins that are pulses.

@@ -200,6 +200,14 @@ fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> 
     let inside = inside.join(" and ");
     let (mut reached, mut notes) = (Vec::new(), Vec::new());
     for prefix in prefixes(reach, networks)? {
+        if !networks.iter().any(|network| network.width() == prefix.width()) {
+            let version = |is_ipv6| if is_ipv6 { "IPv6" } else { "IPv4" };
+            let (asked, other) = (version(prefix.address.is_ipv6()), version(!prefix.address.is_ipv6()));
+            return Err(input(format!(
+                "--reach: expected prefixes of {other} as those of --network, got {prefix}, which would find no address of {asked} in the tunnel; \
+                 hint: a --network of {asked} as well"
+            )));
+        }
         let rest = without_endpoint(prefix, outside);
         if rest.is_empty() {
             return Err(input(format!(
@@ -390,6 +398,12 @@ mod tests {
         long.interface = "a-name-that-is-too-long".to_owned();
         for (options, endpoint, reach, expected) in [
             (options(), "192.168.1.1", "here", "--reach: expected a prefix"),
+            (
+                options(),
+                "192.168.1.1",
+                "0.0.0.0/0,::/0",
+                "--reach: expected prefixes of IPv4 as those of --network, got ::/0",
+            ),
             (options(), "no name", "nothing", "--endpoint: expected an address and a port"),
             (options(), "192.168.1.1", "192.168.1.1", "--reach: expected networks beside the concentrator"),
             (around, "192.168.1.1", "nothing", "--network: expected a network without the endpoint"),

@@ -30,7 +30,7 @@ use crate::last_endpoints::LastEndpoints;
 use crate::output;
 use crate::peering::{PeerSettings, Peering as _};
 use crate::services::{self, DEVICE, SOCKET, Services};
-use crate::settings::radio;
+use crate::settings::{Prefix, radio};
 use crate::ways::Ways;
 use crate::{firewall_hints, host};
 
@@ -38,6 +38,20 @@ use crate::{firewall_hints, host};
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 /// Time for which `down` waits for the end of a tunnel.
 const END_PATIENCE: Span = Span::from_secs(5);
+
+/// Prefixes that a client leads into the tunnel although it has no address of their IP version there: nothing of it arrives, which may be
+/// what is wanted of it.
+fn without_address(config: &Config) -> Vec<String> {
+    let has = |prefix: &Prefix| config.addresses.iter().any(|own| own.width() == prefix.width());
+    let prefixes =
+        config.peer.iter().flat_map(|peer| &peer.allowed_ips).filter(|_| config.end == End::Client);
+    let lost = prefixes.filter(|prefix| !has(prefix));
+    lost.map(|prefix| {
+        let version = if prefix.address.is_ipv6() { "IPv6" } else { "IPv4" };
+        format!("{prefix}: {version} enters the tunnel and is lost, since this end has no address of it there; hint: addresses")
+    })
+    .collect()
+}
 
 /// `airwattd tunnel up`.
 pub(super) fn up(options: &Up) -> Result<(), Failure> {
@@ -55,7 +69,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
     let own = host::index_of_device(&config.interface).ok();
     let before = if is_asked { routes_before(&config.routes(), own)? } else { Vec::new() };
     let is_refused = !before.is_empty();
-    let hints = firewall_hints::give(of_firewall.chain(before));
+    let hints = firewall_hints::give(of_firewall.chain(before).chain(without_address(&config)));
     if is_refused && options.foreground.check {
         let file = options.file.display();
         return Err(Failure::Failed(format!(
