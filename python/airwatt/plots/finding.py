@@ -178,7 +178,8 @@ class _Scene:
         times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
         # The nearest service period is seen, however far it is.
         at = occurrence["time_s"]
-        times += min(self.periods, key=lambda period: max(period[0] - at, at - period[1]), default=())
+        for period in sorted(self.periods, key=lambda period: max(period[0] - at, at - period[1]))[:1]:
+            times += period
         first, last = min(times), max(times)
         last = max(last, self._last_request() + _WAITS_S[kind]) if kind in _WAITS_S else last
         least = _LEAST_OF_KIND_S.get(kind, _LEAST_S)
