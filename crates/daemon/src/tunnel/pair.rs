@@ -357,10 +357,12 @@ mod tests {
             allowed,
             ["10.77.0.0/24", "192.168.1.4/30", "192.168.1.2/31", "192.168.1.0/32", "192.168.2.0/24"]
         );
-        let files = super::files(&options(), &with_port("fd00::1"), "fd00::/126").unwrap();
+        let both = ["10.77.0.0/24", "fd77::/64"].map(|network| network.parse().unwrap());
+        let options = Pair { network: both.into(), ..options() };
+        let files = super::files(&options, &with_port("fd00::1"), "fd00::/126").unwrap();
         let client = Config::parse(&files.client).unwrap();
         let allowed: Vec<String> = client.peer[0].allowed_ips.iter().map(ToString::to_string).collect();
-        assert_eq!(allowed, ["10.77.0.0/24", "fd00::2/127", "fd00::/128"]);
+        assert_eq!(allowed, ["10.77.0.0/24", "fd77::/64", "fd00::2/127", "fd00::/128"]);
     }
 
     #[test]
