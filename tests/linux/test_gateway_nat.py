@@ -157,6 +157,18 @@ def test_a_firewall_that_rejects_is_gone_round_after_two_connections(lab):
     assert ["same" in outcome for outcome in outcomes] == [False, False, True]
 
 
+def test_a_rule_for_one_ip_version_does_not_accept_the_other(lab):
+    """`--check` found nothing wrong, and mobiles with IPv6 were kept away."""
+    lab.run("base", "nft", f"table inet fw {{ chain f {{ type filter hook forward priority 0; {FORWARD}; }}; }}")
+    lab.serve()
+    hints = [part.splitlines()[0] for part in check(lab).split("hint: nft ")[1:]]
+    assert [" ip " in hint for hint in hints] == [True, False], hints
+    lab.run("base", "nft", hints[0])
+    assert [part.splitlines()[0] for part in check(lab).split("hint: nft ")[1:]] == hints[1:]
+    lab.run("base", "nft", hints[1])
+    assert "nf_tables" not in check(lab)
+
+
 def test_a_firewall_of_the_old_iptables_is_named(lab):
     if lab.run("base", "iptables-legacy", "-P", "FORWARD", "DROP", check=False).returncode != 0:
         pytest.skip("this kernel or host has no iptables-legacy")

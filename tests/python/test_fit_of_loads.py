@@ -179,6 +179,16 @@ def test_wake_ups_of_the_host_are_no_part_of_a_beacon(airwatt, tmp_path):
     assert (radio.sleep_w - radio.housekeeping_w) / 3.3 == pytest.approx(0.28e-3, rel=0.02)
 
 
+def test_a_trace_of_a_host_that_is_awake_is_refused_for_that(airwatt, tmp_path):
+    """Its wake-ups had less than nothing, for which a setting of the profile was blamed."""
+    csv = tmp_path / "trace.csv"
+    trace(csv, 21.47, 20.56, hertz=1_000)
+    made = airwatt("radios", "--of", CHIP, "--fit", csv, "--state", "dtim1=0s..20s", "--new", tmp_path / "board.toml")
+    assert made.status == 2
+    assert "the host does not sleep; it takes 20.56 mA in Modem-sleep" in made.err
+    assert len(made.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(("load_ma", "on_s", "every_s"), [(8.0, 0.2, 2.0), (8.0, 0.5, 5.0), (20.0, 0.2, 2.0)])
 def test_a_load_that_is_switched_is_no_part_of_a_beacon(airwatt, tmp_path, load_ma, on_s, every_s):
     """A light of 8 mA for 0.2 s each 2 s went into the charge of wake-ups: 0.83 mA with DTIM 10, where it is 1.1."""

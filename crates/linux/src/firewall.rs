@@ -25,6 +25,9 @@ const NEWSETELEM: u16 = SUBSYSTEM | 12;
 const GETSETELEM: u16 = SUBSYSTEM | 13;
 const NFPROTO_INET: u8 = 1;
 const NF_DROP: [u8; 4] = [0; 4];
+/// NFT_META_NFPROTO and NFT_CMP_EQ.
+const META_FAMILY: [u8; 4] = [0, 0, 0, 15];
+const EQUAL: [u8; 4] = [0; 4];
 /// `struct nfgenmsg`.
 const HEADER: usize = 4;
 
@@ -90,7 +93,10 @@ pub fn dropping_chains(
     Ok(found
         .filter(|chain| chain.hook == hook && is_seen(chain.place.family) && drops(chain))
         .map(|chain| chain.place)
-        .filter(|place| !rules.iter().any(|rule| rule.is_of_table(place) && rule.has_one_of(known)))
+        .filter(|place| {
+            let accepts = |rule: &Rule| rule.has_one_of(known) && !rule.is_of_other_version(is_v6);
+            !rules.iter().any(|rule| rule.is_of_table(place) && accepts(rule))
+        })
         .filter(|place| !sets_have(&mut socket, place, known))
         .collect())
 }
@@ -191,6 +197,22 @@ impl Rule {
         };
         let chain = place(message[0], &attributes, 1, 2)?;
         Some(Self { chain, expressions: list.iter().filter_map(expression).collect() })
+    }
+
+    /// Whether it compares the protocol family with that of the other IP version: a rule of an inet table for that one alone.
+    fn is_of_other_version(&self, is_v6: bool) -> bool {
+        let other = [if is_v6 { AF_INET } else { AF_INET6 }];
+        self.expressions.windows(2).any(|pair| {
+            let [(first, of), (second, with)] = pair else { return false };
+            let (of, with) = (attribute::parse(of), attribute::parse(with));
+            // NFTA_META_KEY; NFTA_CMP_OP, and NFTA_CMP_DATA with NFTA_DATA_VALUE.
+            let is_family = first == b"meta\0" && value(&of, 2) == Some(&META_FAMILY);
+            let data = attribute::parse(value(&with, 3).unwrap_or_default());
+            is_family
+                && second == b"cmp\0"
+                && value(&with, 2) == Some(&EQUAL)
+                && value(&data, 1) == Some(&other)
+        })
     }
 
     /// Whether it drops or rejects every packet.

@@ -118,6 +118,10 @@ pub(crate) fn radio_fit(
         let refused = |text| InputError::new_err(format!("--state sleep: {text}"));
         chip.check_asleep(watts(*power_w)).map_err(refused)?;
     }
+    if let Some((floor_w, _)) = between {
+        let refused = |text| InputError::new_err(format!("averages, between beacons: {text}"));
+        chip.check_asleep(watts(floor_w)).map_err(refused)?;
+    }
     // Whether the host sleeps is seen from the sleep of the chip.
     let before = radio.clone();
     if let Some((floor_w, mean_w)) = between {

@@ -61,6 +61,8 @@ def add_lifetimes(document: dict[str, Any], battery: Battery) -> None:
 
 _LONG_S = 2e-3
 """Samples that are longer than a beacon."""
+_ZERO_A, _ZERO_SHARE = 5e-6, 0.01
+"""A meter's zero that is off by more than both, the second a share of the mean current, is named."""
 
 
 def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | Table]:
@@ -77,6 +79,11 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
     sample_s = current["covered_s"] / max(1, current["samples"])
     if sample_s > _LONG_S and current["asleep_share"] is not None:
         yield f"of samples of {quantity(sample_s, 's')} each with a wake-up in it counts as awake: asleep is too low"
+    if current["low_a"] < -max(_ZERO_A, _ZERO_SHARE * abs(current["mean_a"])):
+        yield (
+            f"for 5 % of the time the trace has less than {quantity(current['low_a'], 'A')}, and no device draws less "
+            "than nothing: the meter's zero is off, and so are the currents and days"
+        )
     yield from _other_days(document)
     yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
     yield from _beacon(document, battery)

@@ -24,6 +24,7 @@ use tracing::{debug, warn};
 use super::config::Gateway;
 use super::{instance, rules};
 use crate::failure::Failure;
+use crate::output;
 use crate::settings::Prefix;
 
 /// Time between two looks at what is left.
@@ -40,7 +41,15 @@ type Ends = (SocketAddr, SocketAddr);
 /// manager that ends all processes of a failed service. Nobody else would reset its hosts.
 pub(super) fn finish_left(interface: &str, mobiles: &[Prefix]) -> Result<(), Failure> {
     if let Some(fwmark) = mark_left(interface)? {
-        lead_and_finish(interface, fwmark, mobiles, Gateway::default().drain, None);
+        let [_, _, own] = rules::marks(fwmark);
+        let (count, patience) = (left(own).len(), Gateway::default().drain);
+        if count > 0 {
+            let what = if count == 1 { "connection" } else { "connections" };
+            output::progress(&format!(
+                "{interface}: a gateway was killed here; {count} {what} to finish first, for up to {patience}"
+            ));
+        }
+        lead_and_finish(interface, fwmark, mobiles, patience, None);
     }
     Ok(())
 }
