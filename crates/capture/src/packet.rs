@@ -146,7 +146,7 @@ pub struct AirFrame {
     /// In an association request: the access categories of which frames trigger and are delivered by U-APSD, as bits of the WMM element; `None`
     /// where that was cut off, as all that follows.
     pub requested_uapsd: Option<u8>,
-    /// Of an association: it has a Multi-Link element (802.11be), so that the station may be awake on another link.
+    /// Whether a frame of an association has a Multi-Link element (802.11be), so that the station may be awake on another link.
     pub is_multi_link: Option<bool>,
     /// Of an association: the sender may ask for target wake time (the station), or answers who does (the access point).
     pub supports_twt: Option<bool>,

@@ -74,6 +74,11 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
+    /// The IP version, as people say it.
+    pub(crate) const fn version(self) -> &'static str {
+        if self.address.is_ipv6() { "IPv6" } else { "IPv4" }
+    }
+
     pub(crate) fn contains(self, address: IpAddr) -> bool {
         let shared = |a: u128, b: u128, bits: u8| {
             let length = self.length.min(bits);

@@ -178,8 +178,9 @@ class _Scene:
         times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
         # The nearest service period is seen, however far it is.
         at = occurrence["time_s"]
-        for period in sorted(self.periods, key=lambda period: max(period[0] - at, at - period[1]))[:1]:
-            times += period
+        if self.periods:
+            nearest: Sequence[float] = min(self.periods, key=lambda period: max(period[0] - at, at - period[1]))
+            times += nearest
         first, last = min(times), max(times)
         last = max(last, self._last_request() + _WAITS_S[kind]) if kind in _WAITS_S else last
         least = _LEAST_OF_KIND_S.get(kind, _LEAST_S)
@@ -334,10 +335,13 @@ class _Scene:
         for start, end, code in zip(starts[inside], ends[inside], columns["state"][inside], strict=True):
             name = self.line["states"][code]
             colour = style.STATES["transition" if name in _TRANSITIONS else name]
-            # Frames are shorter than a dot of the picture.
-            width = max(end - start, (self.end - self.start) / 900)
+            width = max(end - start, self._dot_s())
             above = name in ("transmit", "receive")
             axes.barh(lane + 0.5, 1e3 * width, left=1e3 * start, height=0.8, color=colour, zorder=3 if above else 2)
+
+    def _dot_s(self) -> float:
+        """The time of a dot of the picture: frames are shorter, and service periods among seconds."""
+        return float(self.end - self.start) / 900
 
     def _frames(self, axes: Axes, lane: int, rows: Sequence[int], *, up: bool) -> None:
         frames = self.frames
@@ -399,8 +403,7 @@ class _Scene:
 
     def _periods(self, axes: Axes, lane: int) -> None:
         for begin, end in self.periods:
-            # A period is shorter than a dot of the picture where it lies among seconds.
-            width = max(end - begin, (self.end - self.start) / 900)
+            width = max(end - begin, self._dot_s())
             axes.barh(lane + 0.5, 1e3 * width, left=1e3 * begin, height=0.5, color=style.GREY)
 
     def _beacons(self, axes: Axes, lane: int, beacons: Sequence[_Beacon]) -> None:

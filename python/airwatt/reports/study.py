@@ -56,7 +56,7 @@ class Choice:
     delivered: Sample | None = None
     """The bytes that its single runs delivered."""
     profile: Mapping[str, Any] | None = None
-    """What the profile of its radio says of its energy, as in a result."""
+    """The profile of its radio with regard to its energy, as in a result."""
     lasts: str = ""
     """How long a battery lasts, as people say it: a range where the profile leaves too much open for one number."""
 

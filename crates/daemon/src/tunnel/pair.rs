@@ -201,8 +201,7 @@ fn files(options: &Pair, endpoint: &str, reach: &str) -> Result<Files, Failure> 
     let (mut reached, mut notes) = (Vec::new(), Vec::new());
     for prefix in prefixes(reach, networks)? {
         if !networks.iter().any(|network| network.width() == prefix.width()) {
-            let version = |is_ipv6| if is_ipv6 { "IPv6" } else { "IPv4" };
-            let (asked, other) = (version(prefix.address.is_ipv6()), version(!prefix.address.is_ipv6()));
+            let (asked, other) = (prefix.version(), networks[0].version());
             return Err(input(format!(
                 "--reach: expected prefixes of {other} as those of --network, got {prefix}, which would find no address of {asked} in the tunnel; \
                  hint: a --network of {asked} as well"

@@ -47,7 +47,7 @@ fn without_address(config: &Config) -> Vec<String> {
         config.peer.iter().flat_map(|peer| &peer.allowed_ips).filter(|_| config.end == End::Client);
     let lost = prefixes.filter(|prefix| !has(prefix));
     lost.map(|prefix| {
-        let version = if prefix.address.is_ipv6() { "IPv6" } else { "IPv4" };
+        let version = prefix.version();
         format!("{prefix}: {version} enters the tunnel and is lost, since this end has no address of it there; hint: addresses")
     })
     .collect()

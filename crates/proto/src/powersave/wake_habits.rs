@@ -1,10 +1,10 @@
-//! What a station does with a target wake time agreement where the standard leaves it the choice.
+//! A station has habits in keeping a target wake time agreement, where the standard leaves it the choice.
 //!
 //! Left out: what a device does beside its agreement, such as probing for the access point's time.
 
 use airwatt_base::{Span, named_values};
 
-/// What becomes of frames of the user for which no service period is open.
+/// Frames of the user for which no service period is open are sent, or wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OutsidePeriods {
     /// They are sent at once.
@@ -24,10 +24,10 @@ named_values! {
     }
 }
 
-/// How a station keeps its agreement. The default is a station that is awake for no longer than it needs to be.
+/// The habits of a station that has an agreement. The default is a station that is awake for no longer than it needs to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WakeHabits {
-    /// What becomes of frames of the user outside service periods.
+    /// The fate of frames of the user outside service periods.
     pub outside: OutsidePeriods,
     /// Beacons that are received after each period. With 0 one is received after a period without a frame, for the time.
     pub beacons_after: u32,

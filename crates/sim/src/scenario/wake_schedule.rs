@@ -1,13 +1,13 @@
 //! The schedule of service periods that an access point announces to all of its stations: broadcast target wake time (802.11ax-2021 26.8.3).
+//!
+//! All of its times are whole time units, which is what beacons can say of them.
 
 use airwatt_base::settings::{SettingError, Settings, in_range};
 use airwatt_base::{Span, with_defaults};
+use airwatt_dot11::TIME_UNIT;
 use airwatt_proto::powersave::WakeRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// All times of a schedule are whole time units, which is what beacons can say of them.
-const TIME_UNIT: Span = Span::from_micros(1_024);
 
 with_defaults! {
     /// Service periods for all stations that have joined (`broadcast = true` of policy `twt`).

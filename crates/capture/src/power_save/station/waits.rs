@@ -127,12 +127,6 @@ impl StationState {
         due + interval * u64::from(self.association.listen_interval.unwrap_or(1).max(1))
     }
 
-    /// Up to when it has to wake up after so many more listen intervals.
-    fn wakes_by_next(&self, wakes_by: Instant, interval: Span, count: u64) -> Instant {
-        let every = u64::from(self.association.listen_interval.unwrap_or(1).max(1));
-        wakes_by + interval * every * count
-    }
-
     /// Whether a beacon without the bit in between says that the buffer was emptied, unseen or by ageing: what follows is another frame.
     pub(super) fn was_emptied(&self, cell: &Cell, since: Instant, until: Instant) -> bool {
         self.record.aid.is_some_and(|aid| cell.without_tim(since, until, aid).next().is_some())
@@ -178,7 +172,7 @@ impl StationState {
             Some("the beacon for which it had to wake up was not captured with a TIM that can be read")
         } else if findings.pauses.between(self.record.bssid, wakes_by, fetched.0) <= LATE {
             Some("the station may have waited for the channel")
-        } else if fetched.0 <= self.wakes_by_next(wakes_by, *interval, MAY_LOSE) + LATE {
+        } else if fetched.0 <= self.wakes_by(*due, *interval * (1 + MAY_LOSE)) + LATE {
             Some("the station may have lost the beacons for which it was awake")
         } else {
             None

@@ -290,8 +290,9 @@ fn cell_config(cell: &Cell, modes: &CellModes, beacons: &Beacons<'_>) -> CellCon
         control: modes.control,
         beacon: modes.beacon,
         beacon_bytes: access_point.beacon_length.map(bytes).or_else(|| {
+            access_point.twt_schedule?;
             let stations = cell.station.iter().map(|group| group.count).sum();
-            access_point.twt_schedule.map(|_| beacon_bytes(stations) + TWT_SCHEDULE_BYTES)
+            Some(beacon_bytes(stations) + TWT_SCHEDULE_BYTES)
         }),
         group_data: modes.group,
         short_preamble: wifi.short_preamble,

@@ -1,13 +1,14 @@
 //! Target wake time as a capture has it: action frames, and the schedule in beacons.
 
 use airwatt_base::{Instant, Span};
-use airwatt_dot11::{NextTwtBytes, TwtAction, TwtCommand, TwtSchedule, TwtSetup, WakeDuration, WakeInterval};
+use airwatt_dot11::{
+    NextTwtBytes, TIME_UNIT, TwtAction, TwtCommand, TwtSchedule, TwtSetup, WakeDuration, WakeInterval,
+};
 use airwatt_proto::powersave::{WakeAgreement, WakeAnswer, WakeFrame, WakeProposal, WakeRequest};
 
 /// The flow identifier: a station has one agreement.
 const FLOW: u8 = 0;
 const SHORT_UNIT: Span = Span::from_micros(256);
-const TIME_UNIT: Span = Span::from_micros(1_024);
 
 /// The number of the access point's schedule; 0 would be for stations that have not joined.
 const SCHEDULE: u8 = 1;

@@ -71,7 +71,7 @@ impl TwtConfig {
         self.early_end.unwrap_or_else(|| self.device.is_none_or(|device| device.behaviour().early_end))
     }
 
-    /// How the station keeps its agreement.
+    /// The habits of the device, but for those that are set.
     pub(super) fn habits(&self) -> WakeHabits {
         let device = self.device.map_or_else(WakeHabits::default, |device| device.behaviour().habits);
         WakeHabits {

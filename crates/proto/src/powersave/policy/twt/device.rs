@@ -1,4 +1,4 @@
-//! What the makers of devices document of target wake time: how a station keeps an agreement, and which ones it can have.
+//! The makers of some devices document how a station of theirs keeps an agreement on target wake time, and which agreements it can have.
 //!
 //! Left out: what no key of a scenario can say, such as the probe by which an ESP32-C6 learns the access point's time. Where a maker does not say
 //! whether a device sleeps at EOSP, it does.
@@ -31,7 +31,7 @@ named_values! {
     }
 }
 
-/// How a device keeps its agreement, and its limits.
+/// The habits and the limits of a device.
 pub(super) struct Behaviour {
     pub(super) habits: WakeHabits,
     /// Whether it sleeps at EOSP.
