@@ -35,8 +35,8 @@ pub struct ProfileAccount {
     /// Largest error of the profile's predictions of published averages that it is not fitted on, as a share; `None` if
     /// there is none to compare with.
     pub error: Option<f64>,
-    /// Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons, and `wake_up` without an
-    /// average that it was fitted on.
+    /// Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons, `wake_up` without an
+    /// average that it was fitted on, and `sleep` with no more than one.
     pub assumed: Vec<String>,
     /// What half a unit in the last digit of the averages leaves open on which the profile is fitted, as a share, where `error` and what is
     /// known of other profiles are less; left out where they are not.
@@ -276,7 +276,33 @@ fn assumptions<'a>(
     let wake_up_j = radio.wake_up.power.as_watts() * spent.transition;
     let of = move |key, less, more| is_assumed(key).then_some((key, less, more));
     let wake_up = if radio.averages.is_empty() { of("wake_up", wake_up_j, wake_up_j) } else { None };
-    of("listen", listen_j, 0.0).into_iter().chain(wake_up)
+    let sleep = assumed_sleep_j(radio, spent).and_then(|(less, more)| of("sleep", less, more));
+    of("listen", listen_j, 0.0).into_iter().chain(wake_up).chain(sleep)
+}
+
+/// What a time may cost less and more if the assumed power of sleep was that of another chip, in joules. An average on which the wake-up
+/// is fitted stays as it is: more for sleep is less for the wake-up, which is not below nothing. `None` if a fit or a load of the board
+/// says what sleep takes.
+fn assumed_sleep_j(radio: &Radio, spent: &StateSeconds) -> Option<(f64, f64)> {
+    let mut fitted = radio.averages.iter().filter(|average| average.is_fitted);
+    let average = fitted.next();
+    if fitted.next().is_some() || radio.other_sleep.is_some() || radio.mode != 0 {
+        return None;
+    }
+    let (least, most) = spread(radio, "sleep");
+    let own_w = radio.sleep.as_watts();
+    let (below_w, mut above_w) = (own_w * (1.0 - least), own_w * (most - 1.0));
+    let mut depends_s = spent.sleep;
+    if let Some(average) = average {
+        above_w = above_w.min(radio.sleep_with_load(average, false).as_watts() - own_w).max(0.0);
+        let wakeups = wakes_every(radio, spent).map_or(0.0, |(wakeups, _)| wakeups);
+        depends_s -= wakeups * radio.asleep_s(average.every());
+    }
+    Some(if depends_s < 0.0 {
+        (above_w * -depends_s, below_w * -depends_s)
+    } else {
+        (below_w * depends_s, above_w * depends_s)
+    })
 }
 
 /// The largest error of the profiles that ship where they predict their makers' averages: that of a profile that predicts none.

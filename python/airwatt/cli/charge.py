@@ -194,7 +194,11 @@ def _other_modes(profile: Mapping[str, Any]) -> str:
     return f" ({', '.join(texts)})" if texts else ""
 
 
-_ASSUMED = {"listen": "the current of listening, no less than 75 % of receiving", "wake_up": "the charge of a wake-up"}
+_ASSUMED = {
+    "listen": "the current of listening, no less than 75 % of receiving",
+    "sleep": "the current of sleep, which may be that of another chip",
+    "wake_up": "the charge of a wake-up",
+}
 
 
 def band_text(profile: Mapping[str, Any], widest: str = "") -> str:

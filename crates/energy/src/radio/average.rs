@@ -112,6 +112,11 @@ impl Radio {
         (asleep_j + awake.energy_j + self.wake_up.energy().as_joules()) / every_s
     }
 
+    /// How long a device sleeps that receives a beacon once in `every`, in seconds.
+    pub(crate) fn asleep_s(&self, every: Span) -> f64 {
+        every.as_secs_f64() - self.awake(every).time_s
+    }
+
     /// Between which powers the known averages leave that of a device without traffic, if a beacon is received once in `every`: a mean
     /// does not rise with the interval, and the energy of an interval does not fall, since neither sleep nor the guard before a beacon
     /// takes less for longer. `None` if none is known.

@@ -291,6 +291,36 @@ fn an_account_says_what_other_modes_cost_and_what_is_borrowed() {
     assert!(account.band_high > own.band_high, "{account:?}");
 }
 
+/// What a device sleeps with is a guess for this chip: its one average stays as it is with what another chip sleeps with, and the mean
+/// of longer intervals does not.
+#[test]
+fn a_band_has_what_an_assumed_sleep_leaves_open() {
+    let radio = Radio::find("cyw43439").unwrap();
+    let idle = |radio: &Radio, dtim_period: u64| radio.idle_w(BEACON_INTERVAL * dtim_period);
+    let account = |dtim_period: u64| {
+        let wake_s = (radio.wake_up.time + radio.to_sleep.time).as_secs_f64();
+        let sleep = radio.asleep_s(BEACON_INTERVAL * dtim_period);
+        let spent = StateSeconds { sleep, transition: wake_s, ..StateSeconds::default() };
+        ProfileAccount::of(&radio, &spent, idle(&radio, dtim_period) * spent.total())
+    };
+    let (each, third) = (account(1), account(10));
+    assert!(!each.assumed.contains(&"sleep".to_owned()), "{each:?}");
+    assert!(third.assumed.contains(&"sleep".to_owned()), "{third:?}");
+    for other in ["esp32-c6", "esp32-c2", "esp32-s3"] {
+        let mut with_its = Radio { sleep: Radio::find(other).unwrap().sleep, ..radio.clone() };
+        with_its.wake_up = with_its.clone().fitted(with_its.fit(&radio.averages).unwrap()).wake_up;
+        assert!((idle(&with_its, 1) / idle(&radio, 1) - 1.0).abs() < 5e-3, "{other}: {}", idle(&with_its, 1) / idle(&radio, 1));
+        let ratio = idle(&with_its, 10) / idle(&radio, 10);
+        assert!((ratio - 1.0).abs() > 0.05, "{other}: {ratio}");
+        assert!((1.0 - third.band_low..1.0 + third.band_high).contains(&ratio), "{other}: {ratio} {third:?}");
+    }
+    // No sleep takes more than the average.
+    assert!(idle(&radio, 10) * (1.0 + third.band_high) < 1.1 * radio.averages[0].power.as_watts(), "{third:?}");
+    let known = Radio { assumed: BTreeMap::new(), ..radio.clone() };
+    let spent = StateSeconds { sleep: 1.0, ..StateSeconds::default() };
+    assert!(ProfileAccount::of(&known, &spent, radio.sleep.as_watts()).assumed.is_empty());
+}
+
 /// A power that is another chip's may be that of any chip which has its own, and averages that show it.
 #[test]
 fn a_borrowed_power_may_be_that_of_any_chip() {
