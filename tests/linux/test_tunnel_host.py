@@ -230,13 +230,14 @@ def test_a_start_waits_for_the_socket_of_a_daemon_that_was_killed(pair):
 
 def test_only_the_privilege_for_restoring_stays(pair):
     process = pair.up("ap")
-    status = dict(
-        line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if ":" in line
-    )
-    net_admin = f"{1 << 12:016x}"
-    assert [status[name].strip() for name in ("CapPrm", "CapEff", "CapBnd")] == [net_admin] * 3
-    assert status["NoNewPrivs"].strip() == "1"
-    assert status["Seccomp"].strip() == "2"
+    (guardian,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for one in (process.pid, guardian):
+        lines = Path(f"/proc/{one}/status").read_text().splitlines()
+        status = dict(line.split(":", 1) for line in lines if ":" in line)
+        net_admin = f"{1 << 12:016x}"
+        assert [status[name].strip() for name in ("CapPrm", "CapEff", "CapBnd")] == [net_admin] * 3
+        assert status["NoNewPrivs"].strip() == "1"
+        assert status["Seccomp"].strip() == "2"
 
 
 def test_two_namespaces_may_have_an_interface_of_one_name(pair):

@@ -83,7 +83,7 @@ def test_the_packages_install_run_are_upgraded_removed_and_purged(packages, root
     assert packages.keys() == {"airwattd", "airwatt", "airwatt-doc"}
     # A commit that is no release has a version that orders by its time.
     number = subprocess.run([ROOT / "packaging/debian/version"], capture_output=True, text=True, check=True).stdout
-    assert re.fullmatch(r"\d+\.\d+\.\d+(\+git\d{12}\.[0-9a-f]{12})?\n", number)
+    assert re.fullmatch(r"\d+\.\d+\.\d+(~git\d{12}\.[0-9a-f]{12})?\n", number)
     assert {path.name.split("_")[1] for path in packages.values()} == {f"{number.strip()}-1"}
     for package in packages.values():
         shutil.copy(package, root / "tmp")

@@ -19,6 +19,8 @@ pub const fn rank(count: u64, percent: u64) -> u64 {
 /// // 90 less and more 1.96 times the root of 100 times 0.9 times 0.1.
 /// assert_eq!(interval_ranks(100, 90), [84, 97]);
 /// assert_eq!(interval_ranks(10, 95)[1], 12);
+/// // The least number of samples of which one is the upper end for the 95th percentile.
+/// assert!(interval_ranks(109, 95)[1] > 109 && interval_ranks(110, 95)[1] <= 110);
 /// ```
 pub fn interval_ranks(count: u64, percent: u64) -> [u64; 2] {
     const Z95: f64 = 1.96;

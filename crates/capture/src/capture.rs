@@ -129,6 +129,8 @@ pub struct Notes {
     pub without_time: u32,
     /// Packets that followed a later one in the file and were sorted.
     pub out_of_order: u32,
+    /// Steps of the clock that divide nothing.
+    pub steps: Vec<ClockStep>,
     /// Frames that the file has twice, of which the later ones were left out.
     pub doubles: Option<Doubles>,
 }
@@ -187,6 +189,15 @@ pub struct Capture {
     pub decryption: Option<DecryptionReport>,
 }
 
+/// A step of the capture's clock that is too small for a jump: the beacon before which it was seen, and how far it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// The beacon's packet.
+    pub packet: u32,
+    /// How far, ahead or back.
+    pub size: Span,
+}
+
 impl Notes {
     /// Adds the defects of another file.
     pub(crate) fn append(&mut self, other: Self) {
@@ -200,6 +211,7 @@ impl Notes {
         self.skipped_link_type += other.skipped_link_type;
         self.without_time += other.without_time;
         self.out_of_order += other.out_of_order;
+        self.steps.extend(other.steps);
         if let Some(more) = other.oversized {
             self.oversized.get_or_insert(Oversized { count: 0, ..more }).count += more.count;
         }

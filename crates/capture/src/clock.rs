@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
-use crate::capture::{Capture, SteadyPart};
+use crate::capture::{Capture, ClockStep, SteadyPart};
 
 /// A longer silence is a gap in the capture rather than idle time. A quiet connection sends TCP keep-alives every two
 /// hours (RFC 9293 3.8.4), and a device on standby may be quiet for days; a week of silence is more often a clock that
@@ -66,6 +66,37 @@ fn jumps_by_beacons(capture: &Capture) -> BTreeSet<usize> {
     jumps
 }
 
+/// The steps of more than [`LATENESS`] and no more than [`JUMP_LIMIT`] that the beacons of one access point show: of that which shows the
+/// most. A beacon that was delivered late alone is none: the one before it or after it is on time.
+fn steps(capture: &Capture) -> Vec<ClockStep> {
+    let mut heard: BTreeMap<MacAddress, Vec<(i128, u64, u32)>> = BTreeMap::new();
+    for packet in &capture.packets {
+        let frame = packet.frame.and_then(|frame| capture.frames.get(frame as usize));
+        let beacon = frame.filter(|frame| !frame.damaged).and_then(|frame| frame.beacon);
+        let Some(beacon) = beacon.and_then(|beacon| capture.beacons.get(beacon as usize)) else { continue };
+        let at_ns = i128::from(packet.at.as_nanos());
+        heard.entry(beacon.bssid).or_default().push((at_ns, beacon.timestamp_us, packet.number));
+    }
+    let of = |beacons: &Vec<(i128, u64, u32)>| {
+        let ahead_ns = |from: (i128, u64, u32), until: (i128, u64, u32)| {
+            let own_us = until.1.checked_sub(from.1).filter(|own_us| *own_us > 0)?;
+            let is_near = own_us <= 2 * NEAR.as_nanos() / 1_000;
+            is_near.then(|| until.0 - from.0 - 1_000 * i128::from(own_us))
+        };
+        let (least, most) = (i128::from(LATENESS.as_nanos()), i128::from(JUMP_LIMIT.as_nanos()));
+        let step = |four: &[(i128, u64, u32)]| {
+            let steady = ahead_ns(four[0], four[1])?.abs() < least / 2;
+            let (first, stays) = (ahead_ns(four[1], four[2])?, ahead_ns(four[1], four[3])?);
+            let is_step =
+                steady && (least + 1..=most).contains(&first.abs()) && (first - stays).abs() < least / 2;
+            is_step
+                .then(|| ClockStep { packet: four[2].2, size: Span::from_nanos(first.unsigned_abs() as u64) })
+        };
+        beacons.windows(4).filter_map(step).collect::<Vec<_>>()
+    };
+    heard.values().map(of).max_by_key(Vec::len).unwrap_or_default()
+}
+
 /// Divides the capture into segments, sorts each, and lets times count from the earliest packet.
 pub(crate) fn divide(capture: &mut Capture) {
     let Some(earliest) = capture.packets.iter().map(|p| p.at).min() else { return };
@@ -96,6 +127,7 @@ pub(crate) fn divide(capture: &mut Capture) {
         let (Some(first), Some(last)) = (packets.first(), packets.last()) else { continue };
         capture.segments.push(SteadyPart { first: pair[0], end: pair[1], from: first.at, until: last.at });
     }
+    capture.notes.steps = steps(capture);
 }
 
 /// Marks 802.11 retransmissions of a frame that is in the capture: the sender, traffic identifier and sequence control of

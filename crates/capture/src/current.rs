@@ -15,7 +15,9 @@ mod between;
 mod compared;
 mod drift;
 mod fit;
+mod host_wakeups;
 mod onsets;
+mod period;
 mod pulses;
 mod received;
 mod switched;
@@ -36,6 +38,7 @@ pub use self::between::BetweenBeacons;
 use self::compared::{Compared, Placed};
 pub use self::fit::Undetermined;
 use self::fit::{Fit, Parts};
+pub use self::host_wakeups::HostWakeups;
 pub use self::pulses::BeaconCharge;
 pub use self::received::ReceivedBeacons;
 pub use self::switched::SwitchedLoad;
@@ -141,6 +144,8 @@ pub struct CurrentReport {
     /// A load of the board that is switched, which the trace shows; `null` if there is none. It is included in the means and charges of
     /// the trace and of the time of both, and not in states, shares of time, the charge of a beacon and the verdict.
     pub switched_load: Option<SwitchedLoad>,
+    /// Wake-ups of the host by a timer; `null` if the trace shows none, samples are longer than 2 ms, or noise hides a radio that is on.
+    pub host_wakeups: Option<HostWakeups>,
     /// The measured charge by the predicted state of the radio.
     pub states: Vec<StateCharge>,
     /// What it says.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airwatt_base::{Instant, Span};
+use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::changes::{Changes, Undone};
 use airwatt_linux::clock::Clock;
 use airwatt_linux::control::{self, ControlSocket};
@@ -472,11 +473,19 @@ impl Instance<'_> {
         )
     }
 
-    /// The life of the guardian. `first` is done before the host is restored.
-    pub(crate) fn guard(&self, first: impl FnOnce()) -> Result<(), Failure> {
-        guardian::watch()?;
+    /// The life of the guardian, which has `keep` and no other privilege. `prepare` is done at once, and `first` with what it gives when
+    /// the daemon has ended, before the host is restored.
+    pub(crate) fn guard<T>(
+        &self,
+        keep: &[ProcessCapability],
+        prepare: impl FnOnce() -> T,
+        first: impl FnOnce(T),
+    ) -> Result<(), Failure> {
+        capability::keep_only(keep, None)?;
         seccomp::keep_only_needed(false)?;
-        first();
+        let prepared = prepare();
+        guardian::watch()?;
+        first(prepared);
         match self.clean_up()? {
             // After an orderly end the daemon itself has undone everything, and said why its log stays.
             Found::Left(Left { undone, kept: Some(line), .. }) if !undone.is_empty() => {

@@ -7,6 +7,7 @@ use airwatt_sim::replay::RadioPeriod;
 use super::align::{self, Aligned};
 use super::drift;
 use super::fit::Fit;
+use super::host_wakeups::HostWakeups;
 use super::pulses::{Pulses, Rises, Wakeups};
 use super::{
     CurrentReport, CurrentVerdict, CurrentVerdictKind, DOUBTFUL_CORRELATION, LEAST_CORRELATION,
@@ -231,10 +232,16 @@ impl<'a> Compared<'a> {
         let beacon = wakeups.as_ref().and_then(Wakeups::charge);
         let pulses = wakeups.and_then(|wakeups| Pulses::of(wakeups, prediction.periods, own, announced));
         let mut verdict = self.verdict(pulses);
-        let beacons = offset_s.filter(|_| placed.belongs && announced).and_then(|offset_s| {
-            ReceivedBeacons::of(&Rises::of(trace, own, most_asleep_a)?, prediction.periods, offset_s)
-        });
+        let rises = Rises::of(trace, own, most_asleep_a);
+        let beacons = offset_s
+            .filter(|_| placed.belongs && announced)
+            .and_then(|offset_s| ReceivedBeacons::of(rises.as_ref()?, prediction.periods, offset_s));
         verdict.text += &beacons.as_ref().map(ReceivedBeacons::text).unwrap_or_default();
+        let beacons_s = beacons_every_s(prediction.periods);
+        let host_wakeups = rises
+            .as_ref()
+            .and_then(|rises| HostWakeups::of(rises, verdict::on_limit(own, self.load_a), beacons_s));
+        verdict.text += &host_wakeups.as_ref().map(HostWakeups::text).unwrap_or_default();
         // Beside a load a device sleeps at a higher current.
         let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load).unwrap_or(0.0);
         let windows = shown.zip(offset_s).map(|(shown, offset_s)| {
@@ -278,6 +285,7 @@ impl<'a> Compared<'a> {
             predicted_a,
             load_a: self.load_a,
             switched_load: None,
+            host_wakeups,
             verdict,
             beacon,
             beacons,

@@ -165,8 +165,10 @@ pub struct BeaconCharge {
 /// A measured current in bins of a millisecond, and how far a radio that is on rises in it.
 pub(super) struct Rises {
     pub bins: Vec<f32>,
-    base_a: f64,
+    pub base_a: f64,
     rise_a: f64,
+    /// The standard deviation of the noise.
+    pub noise_a: f64,
 }
 
 impl Rises {
@@ -181,7 +183,7 @@ impl Rises {
         let base_a = base(&bins, rise_a, noise_a)?;
         let listening_a = currents[RadioState::Listen as usize] - base_a;
         let is_seen = rise_a > 0.0 && NOISE * noise_a <= rise_a.max(HIGHEST_RISE * listening_a);
-        is_seen.then_some(Self { bins, base_a, rise_a: rise_a.max(NOISE * noise_a) })
+        is_seen.then_some(Self { bins, base_a, rise_a: rise_a.max(NOISE * noise_a), noise_a })
     }
 
     pub(super) fn is_on(&self, bin: f32) -> bool {
@@ -218,7 +220,7 @@ impl Wakeups {
     ) -> Option<Self> {
         let (sleep_a, listen_a) =
             (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
-        let Rises { bins: measured, base_a, rise_a } = Rises::of(trace, currents, most_asleep_a)?;
+        let Rises { bins: measured, base_a, rise_a, .. } = Rises::of(trace, currents, most_asleep_a)?;
         let predicted_bins = align::predicted(periods, currents);
         let (seen, planned) =
             (Above::of(&measured, base_a, rise_a), Above::of(&predicted_bins, sleep_a, rise_a));

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::trace::{Interval, Trace};
-use super::{LONGEST_SAMPLE_S, align, pulses};
+use super::{LONGEST_SAMPLE_S, align, period, pulses};
 
 /// The least length of a window, in bins of a millisecond, and in samples.
 const WINDOW_BINS: usize = 16;
@@ -36,13 +36,8 @@ const LEAST_PULSES: usize = 3;
 const LEAST_SAMPLES: f64 = 20.0;
 /// The least share of its begins, and of its ends, that are beside no time awake.
 const FREE: f64 = 0.3;
-/// A load is periodic if this share of the distances is within this share of the median.
-const PERIODIC: f64 = 0.8;
-const ALIKE: f64 = 0.05;
-/// Share of the distances between begins that are beacon intervals, from which on they are those of a host, and how far the clocks of
-/// meter and access point may differ.
+/// Share of the distances between begins that are beacon intervals, from which on they are those of a host.
 const ON_BEACONS: f64 = 0.8;
-const CLOCKS: f64 = 1e-4;
 
 /// A load of the board that is switched on and off, whatever the radio does.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -219,10 +214,7 @@ fn keeps_step(pulses: &[Pulse], beacons_s: Option<f64>, sample_s: f64) -> bool {
     let distances = distances(pulses);
     let count = distances.len() as f64;
     let Some(beacons_s) = beacons_s else { return false };
-    let is_multiple = |time_s: f64, error_s: f64| {
-        let times = (time_s / beacons_s).round();
-        times >= 1.0 && (time_s - times * beacons_s).abs() <= error_s + CLOCKS * time_s
-    };
+    let is_multiple = |time_s: f64, error_s: f64| period::is_of_beacons(time_s, beacons_s, error_s);
     if let Some(period_s) = period_s(pulses) {
         return is_multiple(period_s, 2.0 * sample_s / count);
     }
@@ -233,13 +225,7 @@ fn keeps_step(pulses: &[Pulse], beacons_s: Option<f64>, sample_s: f64) -> bool {
 /// The usual distance of begins; `None` if they are not periodic. Between two that are known to a sample there may be others.
 fn period_s(pulses: &[Pulse]) -> Option<f64> {
     let median_s = pulses::median(pulses.windows(2).map(|pair| pair[1].0.at_s - pair[0].0.at_s).collect())?;
-    let distances = distances(pulses);
-    let times = |distance_s: f64| (distance_s / median_s).round().max(1.0);
-    let is_multiple =
-        |distance_s: &f64| (distance_s - times(*distance_s) * median_s).abs() <= ALIKE * median_s;
-    let periodic: Vec<f64> = distances.iter().copied().filter(is_multiple).collect();
-    let usual_s = periodic.iter().sum::<f64>() / periodic.iter().copied().map(times).sum::<f64>();
-    (!periodic.is_empty() && periodic.len() as f64 >= PERIODIC * distances.len() as f64).then_some(usual_s)
+    period::of(&distances(pulses), median_s, 0.0)
 }
 
 /// The usual time for which a load is on, of those whose begin and end were seen if there are any.
@@ -454,4 +440,4 @@ fn classes(sorted: &[f32]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

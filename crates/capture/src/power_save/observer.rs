@@ -512,7 +512,8 @@ impl Observer {
             self.active.push(mac);
         }
         if let Some(bssid) = frame.bssid.filter(|bssid| state.record.bssid != Some(*bssid)) {
-            state.stays.arrive(bssid, packet.number);
+            let joins = frame.control.kind == FrameKind::Authentication || frame.listen_interval.is_some();
+            state.stays.arrive(bssid, packet.number, joins);
             // Another cell assigns another association identifier.
             if state.record.bssid.is_some() {
                 state.leave(packet.at, &mut self.findings);

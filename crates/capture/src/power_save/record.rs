@@ -189,21 +189,28 @@ pub struct Stay {
 
 /// The stays of one station, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stays(Vec<Stay>);
+pub struct Stays {
+    list: Vec<Stay>,
+    /// The packet by which the station joined the first of them; 0 if it was there before.
+    joined: u32,
+}
 
 impl Stays {
-    /// The station comes to an access point, as a packet shows.
-    pub(super) fn arrive(&mut self, bssid: MacAddress, packet: u32) {
-        self.0.push(Stay { bssid, aid: None, from: if self.0.is_empty() { 0 } else { packet } });
+    /// The station comes to an access point, as a packet shows, which may be one by which it `joins`.
+    pub(super) fn arrive(&mut self, bssid: MacAddress, packet: u32, joins: bool) {
+        if self.list.is_empty() && joins {
+            self.joined = packet;
+        }
+        self.list.push(Stay { bssid, aid: None, from: if self.list.is_empty() { 0 } else { packet } });
     }
 
     /// A packet shows the association identifier of the station where it is. Returns whether it had another one there.
     pub(super) fn has_aid(&mut self, aid: u16, packet: u32) -> bool {
-        let Some(last) = self.0.last_mut() else { return false };
+        let Some(last) = self.list.last_mut() else { return false };
         let has_changed = last.aid.is_some_and(|before| before != aid);
         if has_changed {
             let stay = Stay { bssid: last.bssid, aid: Some(aid), from: packet };
-            self.0.push(stay);
+            self.list.push(stay);
         } else {
             last.aid = Some(aid);
         }
@@ -212,8 +219,13 @@ impl Stays {
 
     /// The stay during which a packet was captured.
     pub(crate) fn at(&self, packet: u32) -> Option<&Stay> {
-        let after = self.0.partition_point(|stay| stay.from <= packet);
-        self.0[..after].last()
+        let after = self.list.partition_point(|stay| stay.from <= packet);
+        self.list[..after].last()
+    }
+
+    /// Whether the station had not joined its first access point when a packet was captured.
+    pub(crate) fn is_before(&self, packet: u32) -> bool {
+        packet < self.joined
     }
 
     /// Whether the station was with an access point when a packet was captured.
@@ -225,7 +237,7 @@ impl Stays {
     pub fn access_points(&self) -> Vec<Stay> {
         let mut once: Vec<Stay> = Vec::new();
         let mut places: BTreeMap<MacAddress, usize> = BTreeMap::new();
-        for stay in &self.0 {
+        for stay in &self.list {
             let place = *places.entry(stay.bssid).or_insert(once.len());
             match once.get_mut(place) {
                 Some(other) => other.aid = stay.aid.or(other.aid),
@@ -237,7 +249,7 @@ impl Stays {
 
     /// Whether the station was ever with an access point.
     pub(crate) fn ever_with(&self, bssid: MacAddress) -> bool {
-        self.0.iter().any(|stay| stay.bssid == bssid)
+        self.list.iter().any(|stay| stay.bssid == bssid)
     }
 }
 
@@ -259,7 +271,7 @@ pub struct Observations {
 impl Observations {
     /// With which access points a station was.
     pub(crate) fn stays_of(&self, mac: MacAddress) -> &Stays {
-        const NONE: &Stays = &Stays(Vec::new());
+        const NONE: &Stays = &Stays { list: Vec::new(), joined: 0 };
         self.stays.get(&mac).unwrap_or(NONE)
     }
 

@@ -187,6 +187,17 @@ fn notes(capture: &Capture) -> Vec<String> {
             capture.segments.len()
         ));
     }
+    if let Some(first) = notes.steps.first() {
+        let most = notes.steps.iter().map(|step| step.size).max().unwrap_or_default();
+        let often = match notes.steps.len() {
+            1 => format!("once, by {most}, before packet {}", first.packet),
+            count => format!("{count} times by up to {most}, first before packet {}", first.packet),
+        };
+        list.push(format!(
+            "the capture's clock steps {often}, as the timestamps of beacons say: delays of findings are by the access point's clock, times \
+             and pictures by the capture's, so that they differ across it"
+        ));
+    }
     if let Some(oversized) = notes.oversized {
         list.push(format!("left out: {oversized}"));
     }

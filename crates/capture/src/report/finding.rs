@@ -317,8 +317,10 @@ impl Costing<'_> {
                 modes.get(modes.partition_point(|span| span.until <= at)).filter(|span| span.from <= at);
             span.is_none_or(|span| span.in_power_save || !span.is_known)
         };
-        let is_there =
-            |record: &StationRecord| self.seen.stays_of(record.mac).is_with(finding.station, packet);
+        let is_there = |record: &StationRecord| {
+            let stays = self.seen.stays_of(record.mac);
+            stays.is_with(finding.station, packet) && !stays.is_before(packet)
+        };
         let mut meant = self.seen.stations.iter().filter(is_meant).peekable();
         meant.peek().is_none() || meant.any(|record| is_there(record) && may_sleep(record))
     }

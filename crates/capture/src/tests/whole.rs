@@ -107,3 +107,24 @@ fn each_error_is_a_fault_of_the_input_or_of_the_analysis() {
     }
     assert!(!AnalyzeError::Interrupted.is_wrong_input());
 }
+
+/// The clock is set back by 50 ms between two beacons, which divides nothing, and their timestamps go on: that is noted. A beacon that
+/// the monitor notes late alone is no step, nor is a clock that drifts.
+#[test]
+fn a_small_step_of_the_clock_is_a_note() {
+    let steps = |at_ms: fn(u64) -> u64| {
+        let each = |number: u64| {
+            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids: &[] };
+            (at_ms(number), beacon_of(102_400 * number, tim, None))
+        };
+        let capture = ladder(&(1..12).map(each).collect::<Vec<_>>());
+        assert_eq!(capture.segments.len(), 1);
+        let near_ms = |size: Span| (size.as_secs_f64() * 100.0).round() * 10.0;
+        capture.notes.steps.iter().map(|step| (step.packet, near_ms(step.size))).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(|number| 1_000 + number * 1_024 / 10), []);
+    assert_eq!(steps(|number| 1_000 + number * 1_024 / 10 + 40 * u64::from(number == 6)), []);
+    assert_eq!(steps(|number| 1_000 + number * 1_026 / 10), []);
+    assert_eq!(steps(|number| 1_000 + number * 1_024 / 10 - 50 * u64::from(number >= 6)), [(6, 50.0)]);
+    assert_eq!(steps(|number| 1_000 + number * 1_024 / 10 + 30 * (number / 4)), [(4, 30.0), (8, 30.0)]);
+}

@@ -159,10 +159,12 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::Guard(Guard { interface, fwmark, drain_ns, mobiles }) => {
-            let answered = tails::note_answered(interface, *fwmark, mobiles);
             let patience = Span::from_nanos(*drain_ns);
-            instance(interface)
-                .guard(|| tails::lead_and_finish(interface, *fwmark, mobiles, patience, answered))
+            instance(interface).guard(
+                &run::PRIVILEGES,
+                || tails::note_answered(interface, *fwmark, mobiles),
+                |answered| tails::lead_and_finish(interface, *fwmark, mobiles, patience, answered),
+            )
         }
     }
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use airwatt_base::Span;
 use airwatt_linux::capability::{self, ProcessCapability};
 use airwatt_linux::clock::Clock;
-use airwatt_linux::seccomp;
 use airwatt_linux::wireless::{WirelessAssociation, WirelessInterface};
+use airwatt_linux::{seccomp, user};
 use serde::Serialize;
 
 use super::benefit;
@@ -94,6 +94,8 @@ struct HostDocument {
     bpf_error: Option<String>,
     /// The first capability that the daemon needs and this process lacks.
     missing_capability: Option<&'static str>,
+    /// Whether this process is root's.
+    is_root: bool,
     /// Whether the daemon can give up all other privileges and system calls; `None` without those that it needs.
     confined: Option<bool>,
     /// Why it cannot.
@@ -260,6 +262,7 @@ fn of_host(
         bpf: loaded.as_ref().map(Result::is_ok),
         bpf_error: loaded.and_then(Result::err).map(|failure| failure.to_string()),
         missing_capability: missing,
+        is_root: user::is_root(),
         confined: confined.as_ref().map(Result::is_ok),
         confined_error: confined.and_then(Result::err).map(|error| error.to_string()),
         others: others::find(Path::new("/")),
@@ -410,14 +413,19 @@ fn host_facts(host: &HostDocument, daemon: Option<&Running>, explain: bool) -> V
         (_, Some(error)) => Fact::new("eBPF", error, tried).advice(Some(bpf_advice(error))),
         (_, None) => {
             Fact::new("eBPF", "not tried: the capabilities CAP_BPF and CAP_PERFMON are needed", CAPABILITIES)
-                .advice(Some("run it as root"))
+                .advice((!host.is_root).then_some("run it as root"))
         }
     });
     facts.push(Fact::new("supply", host.supply.text(), supply::FOLDER));
     facts.push(match host.missing_capability {
         None => Fact::new("privileges", "all that the daemon needs", CAPABILITIES),
-        Some(name) => Fact::new("privileges", format!("{name} is missing"), CAPABILITIES)
-            .advice(Some("run the daemon as root, or by its unit")),
+        Some(name) => Fact::new("privileges", format!("{name} is missing"), CAPABILITIES).advice(Some(
+            if host.is_root {
+                "root lacks it here: a container or a service manager withholds it"
+            } else {
+                "run the daemon as root, or by its unit"
+            },
+        )),
     });
     let tried = "this process has done it";
     match (host.confined, &host.confined_error) {

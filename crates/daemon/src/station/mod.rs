@@ -39,6 +39,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use airwatt_base::Span;
+use airwatt_linux::capability::ProcessCapability;
 use airwatt_linux::control;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches as _, Subcommand};
@@ -294,7 +295,9 @@ pub(crate) fn run(station: &Station) -> Result<(), Failure> {
         Command::Measure(options) => measure::measure(options),
         Command::Reflect(options) => reflect::reflect(options),
         Command::Restore(options) => restore(options),
-        Command::Guard(options) => instance(&wifi::named(options)?).guard(|| ()),
+        Command::Guard(options) => {
+            instance(&wifi::named(options)?).guard(&[ProcessCapability::NetAdmin], || (), |()| ())
+        }
     }
 }
 

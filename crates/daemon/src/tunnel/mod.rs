@@ -116,6 +116,6 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::Pair(options) => pair::pair(options),
-        Command::Guard(name) => instance(&name.interface).guard(|| ()),
+        Command::Guard(name) => instance(&name.interface).guard(&run::PRIVILEGES, || (), |()| ()),
     }
 }

@@ -34,6 +34,8 @@ use crate::settings::{Prefix, radio};
 use crate::ways::Ways;
 use crate::{firewall_hints, host};
 
+/// What the tunnel and its guardian may do after their start.
+pub(super) const PRIVILEGES: [ProcessCapability; 1] = [ProcessCapability::NetAdmin];
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 /// Time for which `down` waits for the end of a tunnel.
@@ -81,7 +83,7 @@ pub(super) fn up(options: &Up) -> Result<(), Failure> {
         return Ok(());
     }
     config.resolve()?;
-    host::need(&[ProcessCapability::NetAdmin])?;
+    host::need(&PRIVILEGES)?;
     let name = config.interface.clone();
     let signals = Signals::take()?;
     let Started { control, guardian, mut changes } = instance(&name).start(&["tunnel", "guard", &name])?;
@@ -122,7 +124,7 @@ fn serve(
         socket.set_mark(config.fwmark)?;
     }
     let metrics = services::serve_metrics(config.metrics.as_ref(), changes)?;
-    capability::keep_only(&[ProcessCapability::NetAdmin], None)?;
+    capability::keep_only(&PRIVILEGES, None)?;
     seccomp::keep_only_needed(false)?;
     let mut events = EventLoop::new()?;
     events.add(&device, DEVICE, Interest::Read)?;
@@ -208,7 +210,7 @@ pub(super) fn unit(file: &Path) -> Result<(), Failure> {
         &config.interface,
         file,
         END_PATIENCE * 2,
-        &[ProcessCapability::NetAdmin],
+        &PRIVILEGES,
         &[],
         &[config.metrics.as_ref().and_then(MetricsAddress::path)],
     )

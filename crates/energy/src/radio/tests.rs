@@ -309,13 +309,20 @@ fn a_band_has_what_an_assumed_sleep_leaves_open() {
     for other in ["esp32-c6", "esp32-c2", "esp32-s3"] {
         let mut with_its = Radio { sleep: Radio::find(other).unwrap().sleep, ..radio.clone() };
         with_its.wake_up = with_its.clone().fitted(with_its.fit(&radio.averages).unwrap()).wake_up;
-        assert!((idle(&with_its, 1) / idle(&radio, 1) - 1.0).abs() < 5e-3, "{other}: {}", idle(&with_its, 1) / idle(&radio, 1));
+        assert!(
+            (idle(&with_its, 1) / idle(&radio, 1) - 1.0).abs() < 5e-3,
+            "{other}: {}",
+            idle(&with_its, 1) / idle(&radio, 1)
+        );
         let ratio = idle(&with_its, 10) / idle(&radio, 10);
         assert!((ratio - 1.0).abs() > 0.05, "{other}: {ratio}");
         assert!((1.0 - third.band_low..1.0 + third.band_high).contains(&ratio), "{other}: {ratio} {third:?}");
     }
     // No sleep takes more than the average.
-    assert!(idle(&radio, 10) * (1.0 + third.band_high) < 1.1 * radio.averages[0].power.as_watts(), "{third:?}");
+    assert!(
+        idle(&radio, 10) * (1.0 + third.band_high) < 1.1 * radio.averages[0].power.as_watts(),
+        "{third:?}"
+    );
     let known = Radio { assumed: BTreeMap::new(), ..radio.clone() };
     let spent = StateSeconds { sleep: 1.0, ..StateSeconds::default() };
     assert!(ProfileAccount::of(&known, &spent, radio.sleep.as_watts()).assumed.is_empty());

@@ -9,7 +9,7 @@ use super::choice::is_own;
 pub(super) type Override = (String, String);
 
 /// Keys of earlier versions and what they are called now. A key below one of these keeps its last part.
-const RENAMED: [(&str, &str); 21] = [
+const RENAMED: [(&str, &str); 20] = [
     ("station.policy", "station.power_save.policy"),
     ("station.timeout", "station.power_save.timeout"),
     ("station.interval", "station.power_save.interval"),
@@ -24,7 +24,6 @@ const RENAMED: [(&str, &str); 21] = [
     ("flow.media", "flow.application.media"),
     ("flow.startup", "flow.application.startup"),
     ("flow.block", "flow.application.block"),
-    ("flow.count", "flow.application.count"),
     ("flow.request", "flow.application.request"),
     ("flow.response", "flow.application.response"),
     ("link.forth", "link.forward"),

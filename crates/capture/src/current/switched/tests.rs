@@ -7,11 +7,11 @@ use airwatt_energy::{Radio, RadioState};
 
 /// What a load draws: a current from a time on, for a time, every so often.
 #[derive(Clone, Copy)]
-struct Pulsed {
-    current_a: f64,
-    first_s: f64,
-    on_s: f64,
-    period_s: f64,
+pub(in super::super) struct Pulsed {
+    pub(in super::super) current_a: f64,
+    pub(in super::super) first_s: f64,
+    pub(in super::super) on_s: f64,
+    pub(in super::super) period_s: f64,
 }
 
 impl Pulsed {
@@ -22,7 +22,7 @@ impl Pulsed {
         periods * self.on_s + (since_s - periods * self.period_s).min(self.on_s)
     }
 
-    fn add_to(&self, trace: &mut Trace) {
+    pub(in super::super) fn add_to(&self, trace: &mut Trace) {
         for one in &mut trace.intervals {
             let on_s = self.until_s(one.end_s()) - self.until_s(one.start_s);
             one.current_a += (self.current_a * on_s / f64::from(one.length_s)) as f32;
