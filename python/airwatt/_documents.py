@@ -456,7 +456,7 @@ class ProfileAccount(Record):
     _parts: ClassVar[Mapping[str, type[Record]]] = {"modes": ModeAccount}
     assumed: list[str]
     """Keys whose values the profile assumes and on which this energy depends: `listen` beyond that of beacons,
-    and `wake_up` without an average that it was fitted on."""
+    `wake_up` without an average that it was fitted on, and `sleep` with no more than one."""
     band_high: float
     """See `band_low`."""
     band_low: float

@@ -94,6 +94,8 @@ pub struct CurrentReport {
     pub gaps_s: f64,
     /// The current that it falls below for 5 % of the time, over means of 1 ms.
     pub low_a: f64,
+    /// The standard deviation of the meter's noise in means of 1 ms, in amperes; 0 where it has none or no such means.
+    pub noise_a: f64,
     /// The largest mean of 1 ms.
     pub high_a: f64,
     /// Whether means of 10 ms vary by more than 5 %.

@@ -63,6 +63,8 @@ _LONG_S = 2e-3
 """Samples that are longer than a beacon."""
 _ZERO_A, _ZERO_SHARE = 5e-6, 0.01
 """A meter's zero that is off by more than both, the second a share of the mean current, is named."""
+_LOWEST = 2.0
+"""Standard deviations of the noise by which the lowest 5 % of a trace may be below its middle, at most."""
 
 
 def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | Table]:
@@ -79,7 +81,9 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
     sample_s = current["covered_s"] / max(1, current["samples"])
     if sample_s > _LONG_S and current["asleep_share"] is not None:
         yield f"of samples of {quantity(sample_s, 's')} each with a wake-up in it counts as awake: asleep is too low"
-    if current["low_a"] < -max(_ZERO_A, _ZERO_SHARE * abs(current["mean_a"])):
+    # The lowest 5 % of a noise are that much below its middle.
+    lowest_a = current["low_a"] + _LOWEST * current["noise_a"]
+    if lowest_a < -max(_ZERO_A, _ZERO_SHARE * abs(current["mean_a"])):
         yield (
             f"for 5 % of the time the trace has less than {quantity(current['low_a'], 'A')}, and no device draws less "
             "than nothing: the meter's zero is off, and so are the currents and days"

@@ -68,7 +68,8 @@ The tables in it are Parquet files, for pandas, polars and DuckDB.""",
     "exit-status": Topic(
         "exit status",
         """  0    done
-  1    it ran and failed: a claim missed, a limit exceeded
+  1    it ran and failed: a claim missed, a limit exceeded, a capture
+       that decides nothing of what --fail-if asks
   2    the input is wrong: a scenario, an option, a file
   3    an expression of --fail-if is true
   4    a privilege, a kernel feature or an optional package is missing

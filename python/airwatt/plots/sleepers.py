@@ -213,10 +213,19 @@ class Sleepers:
         ]
 
     def _found(self, is_rule: bool) -> list[tuple[float, float, str]]:
-        """When a rule of 802.11 was violated, from and until, or the other findings, each with its packet and kind."""
+        """When a rule of 802.11 was violated, from and until, or the other findings, each with its packet and kind.
+
+        Of several stations each has the end of its address.
+        """
         findings = [finding for one in self.documents for finding in one["findings"]]
+
+        def name(finding: Mapping[str, Any]) -> str:
+            station = finding["station"]
+            several = len(self.line["stations"]) > 1 and station in self.line["stations"]
+            return f"{finding_name(finding)} {station[-5:]}" if several else finding_name(finding)
+
         places = {
-            (place["time_s"], self._until(finding["kind"], place), f"{place['packet']} {finding_name(finding)}")
+            (place["time_s"], self._until(finding["kind"], place), f"{place['packet']} {name(finding)}")
             for finding in findings
             if bool(finding["clause"]) == is_rule
             for place in finding["occurrences"]
@@ -336,8 +345,9 @@ class Sleepers:
     def _findings(self, axes: Axes, scale: Scale, lane: int) -> None:
         """Marks of what was found, those of violated rules in their colour, below their packets and kinds."""
         letters = _LETTERS if scale.times[0] == 0 else _LETTERS_OF_PART
-        if (count := self._undecidable()) and not self._found(True) and not self._found(False):
-            text = f"no rule seen violated; {count} undecidable"
+        if self.stations and not self._found(True) and not self._found(False):
+            count = self._undecidable()
+            text = "no rule seen violated" + (f"; {count} undecidable" if count else "")
             axes.text(scale.places[0], lane + _FINDINGS / 2, f" {text}", fontsize=7, va="center", color=style.INK)
         labels = Labels(float(scale.places[-1] - scale.places[0]) / letters, float(scale.places[-1]))
         for is_rule, colour in ((True, style.WRONG), (False, style.INK)):

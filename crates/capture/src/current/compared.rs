@@ -8,7 +8,7 @@ use super::align::{self, Aligned};
 use super::drift;
 use super::fit::Fit;
 use super::host_wakeups::HostWakeups;
-use super::pulses::{Pulses, Rises, Wakeups};
+use super::pulses::{self, Pulses, Rises, Wakeups};
 use super::{
     CurrentReport, CurrentVerdict, CurrentVerdictKind, DOUBTFUL_CORRELATION, LEAST_CORRELATION,
     LONGEST_SAMPLE_S, OtherOffset, Prediction, REPLAY_CORRELATION, REPLAY_PRECISION_S, ReceivedBeacons,
@@ -261,6 +261,7 @@ impl<'a> Compared<'a> {
             covered_s: trace.covered_s(),
             gaps_s: trace.gaps_s(),
             low_a,
+            noise_a: pulses::noise(&trace.grid(align::FINE_BIN.as_secs_f64())).unwrap_or(0.0),
             high_a,
             varies: varies(trace),
             asleep_share: self.asleep_share(trace, found_a),

@@ -339,7 +339,7 @@ pub(super) fn rise_a(currents: &StateCurrents, most_asleep_a: f64) -> f64 {
 }
 
 /// The standard deviation of the noise: neighbours differ by it alone, but for the few at which something begins or ends.
-fn noise(bins: &[f32]) -> Option<f64> {
+pub(super) fn noise(bins: &[f32]) -> Option<f64> {
     let neighbours = bins.windows(2).map(|pair| f64::from((pair[1] - pair[0]).abs()));
     Some(median(neighbours.filter(|apart| apart.is_finite()).collect())? / NEIGHBOURS)
 }

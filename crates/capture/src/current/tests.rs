@@ -45,6 +45,10 @@ fn traces_of_both_meters() {
         ("Timestamp(ms),Current(uA)\n0,1\n1e12,2\n", "three hours"),
         ("Timestamp(ms),Current(uA)\n0,inf\n", "line 2"),
         // Microamperes below a name that says milliamperes.
+        (
+            "time,current\n0,1.7\n1,1.7\n",
+            "names no unit, and a mean of at most 1 A, got 1.70 A; hint: name the unit",
+        ),
         ("Timestamp(ms),Current(mA)\n0,84000\n1,84000\n", "got 84.0 A; hint: are the values in the unit"),
     ] {
         let error = read(text).unwrap_err();

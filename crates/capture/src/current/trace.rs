@@ -1,8 +1,8 @@
 //! Traces of current meters: CSV with a column of times and a column of currents.
 //!
 //! The first line names the columns and their units: `Timestamp(ms),Current(uA)` as the PPK2's application writes it, or
-//! `Timestamp,Value` as Otii writes them, a file for each channel ("Main current - Arc.csv"), in seconds and amperes. A column
-//! without a unit is in these. Fields are divided by commas, or by semicolons or tabs, where numbers may have decimal commas; other
+//! `Timestamp,Value` as Otii writes them, a file for each channel ("Main current - Arc.csv"), in seconds and amperes, or
+//! `time_s,current_ma`. A column without a unit is in these. Fields are divided by commas, or by semicolons or tabs, where numbers may have decimal commas; other
 //! columns are left out. A file of any
 //! length is read as a stream.
 //!
@@ -30,6 +30,9 @@ const MOST_LINE_BYTES: u64 = 4_096;
 const MOST_A: f64 = 1_000.0;
 /// No device takes more on the average: the first line then names a unit that the values do not have.
 const MOST_MEAN_A: f64 = 10.0;
+
+/// No device with a radio takes more on the average where the first line names no unit: values are more likely in another one.
+const MOST_BARE_A: f64 = 1.0;
 
 /// A mean current.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +88,8 @@ struct Columns {
     time_unit_s: f64,
     current: usize,
     current_unit_a: f64,
+    /// Whether the first line names a unit of the current; otherwise it is in amperes, as Otii has it.
+    has_unit: bool,
 }
 
 impl Columns {
@@ -110,7 +115,8 @@ impl Columns {
             Some("nA") => 1e-9,
             Some(_) => return None,
         };
-        Some(Self { separator, time, time_unit_s, current, current_unit_a })
+        let has_unit = unit(&names[current]).is_some();
+        Some(Self { separator, time, time_unit_s, current, current_unit_a, has_unit })
     }
 
     /// Time in seconds and current in amperes of a line.
@@ -134,11 +140,18 @@ impl Columns {
     }
 }
 
-/// The unit in parentheses or brackets at the end of a column's name.
+/// Units by the name that they have behind a line, as in `current_ma`.
+const SUFFIXES: [(&str, &str); 7] =
+    [("s", "s"), ("ms", "ms"), ("us", "us"), ("a", "A"), ("ma", "mA"), ("ua", "uA"), ("na", "nA")];
+
+/// The unit at the end of a column's name, in parentheses or brackets, or behind a line.
 fn unit(name: &str) -> Option<&str> {
-    let name = name.trim_end_matches([')', ']']);
-    let at = name.rfind(['(', '['])?;
-    Some(name[at + 1..].trim())
+    let open = name.trim_end_matches([')', ']']);
+    if let Some(at) = open.rfind(['(', '[']) {
+        return Some(open[at + 1..].trim());
+    }
+    let last = name.rsplit_once('_')?.1.to_lowercase();
+    SUFFIXES.iter().find(|(suffix, _)| *suffix == last).map(|(_, unit)| *unit)
 }
 
 impl Trace {
@@ -146,7 +159,7 @@ impl Trace {
     ///
     /// # Errors
     /// [`TraceError`]: the file is not such a trace, its times go back, it covers more than three hours, a current is above 1,000 A, their mean
-    /// above 10 A, or `goes_on` says no.
+    /// above 10 A or without a unit above 1 A, or `goes_on` says no.
     pub fn read(
         file: &str,
         source: impl Read,
@@ -196,6 +209,12 @@ impl Trace {
             let hint = "hint: are the values in the unit that the first line names?";
             return Err(failed(format!(
                 "expected a mean current of at most {MOST_MEAN_A} A, got {mean_a:.1} A; {hint}"
+            )));
+        }
+        if !columns.has_unit && mean_a > MOST_BARE_A {
+            return Err(failed(format!(
+                "expected amperes, since the first line names no unit, and a mean of at most {MOST_BARE_A} A, got {mean_a:.2} A; \
+                 hint: name the unit there, as in Current(mA)"
             )));
         }
         Ok(trace)
