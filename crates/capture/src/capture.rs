@@ -194,7 +194,7 @@ pub struct Capture {
 pub struct ClockStep {
     /// The beacon's packet.
     pub packet: u32,
-    /// How far, ahead or back.
+    /// The size, whether ahead or back.
     pub size: Span,
 }
 

@@ -11,6 +11,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use crate::capture::{Capture, ClockStep, SteadyPart};
+use crate::packet::{Beacon, CapturedPacket};
 
 /// A longer silence is a gap in the capture rather than idle time. A quiet connection sends TCP keep-alives every two
 /// hours (RFC 9293 3.8.4), and a device on standby may be quiet for days; a week of silence is more often a clock that
@@ -31,6 +32,12 @@ const LATENESS: Span = Span::from_millis(10);
 /// Beacons further apart show no jump: there, a clock that is wrong by little adds up.
 const NEAR: Span = Span::from_secs(1);
 
+/// The beacon that a packet is, if it arrived undamaged.
+fn beacon_of<'a>(capture: &'a Capture, packet: &CapturedPacket) -> Option<&'a Beacon> {
+    let frame = capture.frames.get(packet.frame? as usize).filter(|frame| !frame.damaged)?;
+    capture.beacons.get(frame.beacon? as usize)
+}
+
 /// The indices of the packets before which the clock jumped, by the clocks of access points. Ahead: the longest silence between
 /// two beacons, if it has room for what they are too far apart. Back: where time between two beacons that are too near runs backwards
 /// the most, or least forwards.
@@ -38,9 +45,7 @@ fn jumps_by_beacons(capture: &Capture) -> BTreeSet<usize> {
     let mut last: BTreeMap<MacAddress, (usize, u64)> = BTreeMap::new();
     let mut jumps = BTreeSet::new();
     for (index, packet) in capture.packets.iter().enumerate() {
-        let frame = packet.frame.and_then(|frame| capture.frames.get(frame as usize));
-        let beacon = frame.filter(|frame| !frame.damaged).and_then(|frame| frame.beacon);
-        let Some(beacon) = beacon.and_then(|beacon| capture.beacons.get(beacon as usize)) else { continue };
+        let Some(beacon) = beacon_of(capture, packet) else { continue };
         let Some((before, timestamp_us)) = last.insert(beacon.bssid, (index, beacon.timestamp_us)) else {
             continue;
         };
@@ -66,34 +71,46 @@ fn jumps_by_beacons(capture: &Capture) -> BTreeSet<usize> {
     jumps
 }
 
-/// The steps of more than [`LATENESS`] and no more than [`JUMP_LIMIT`] that the beacons of one access point show: of that which shows the
-/// most. A beacon that was delivered late alone is none: the one before it or after it is on time.
-fn steps(capture: &Capture) -> Vec<ClockStep> {
-    let mut heard: BTreeMap<MacAddress, Vec<(i128, u64, u32)>> = BTreeMap::new();
-    for packet in &capture.packets {
-        let frame = packet.frame.and_then(|frame| capture.frames.get(frame as usize));
-        let beacon = frame.filter(|frame| !frame.damaged).and_then(|frame| frame.beacon);
-        let Some(beacon) = beacon.and_then(|beacon| capture.beacons.get(beacon as usize)) else { continue };
-        let at_ns = i128::from(packet.at.as_nanos());
-        heard.entry(beacon.bssid).or_default().push((at_ns, beacon.timestamp_us, packet.number));
+/// A beacon by the clocks of the capture and of its access point.
+struct Heard {
+    packet: u32,
+    at_ns: i128,
+    own_us: u64,
+}
+
+impl Heard {
+    /// By how much the capture's clock went ahead of the access point's until a later beacon, in nanoseconds; `None` if that is too far away
+    /// to tell, or its clock stood still or began anew.
+    fn ahead_ns(&self, later: &Self) -> Option<i128> {
+        let own_us = later.own_us.checked_sub(self.own_us).filter(|own_us| *own_us > 0)?;
+        let is_near = own_us <= 2 * NEAR.as_nanos() / 1_000;
+        is_near.then(|| later.at_ns - self.at_ns - 1_000 * i128::from(own_us))
     }
-    let of = |beacons: &Vec<(i128, u64, u32)>| {
-        let ahead_ns = |from: (i128, u64, u32), until: (i128, u64, u32)| {
-            let own_us = until.1.checked_sub(from.1).filter(|own_us| *own_us > 0)?;
-            let is_near = own_us <= 2 * NEAR.as_nanos() / 1_000;
-            is_near.then(|| until.0 - from.0 - 1_000 * i128::from(own_us))
-        };
-        let (least, most) = (i128::from(LATENESS.as_nanos()), i128::from(JUMP_LIMIT.as_nanos()));
-        let step = |four: &[(i128, u64, u32)]| {
-            let steady = ahead_ns(four[0], four[1])?.abs() < least / 2;
-            let (first, stays) = (ahead_ns(four[1], four[2])?, ahead_ns(four[1], four[3])?);
-            let is_step =
-                steady && (least + 1..=most).contains(&first.abs()) && (first - stays).abs() < least / 2;
-            is_step
-                .then(|| ClockStep { packet: four[2].2, size: Span::from_nanos(first.unsigned_abs() as u64) })
-        };
-        beacons.windows(4).filter_map(step).collect::<Vec<_>>()
-    };
+}
+
+/// The step between the second and the third of four beacons. A beacon that was delivered late alone is none: the one before it or after it
+/// is on time.
+fn step_of(beacons: &[Heard]) -> Option<ClockStep> {
+    let [before, last, next, after] = beacons else { return None };
+    let (least, most) = (i128::from(LATENESS.as_nanos()), i128::from(JUMP_LIMIT.as_nanos()));
+    let was_steady = before.ahead_ns(last)?.abs() < least / 2;
+    let size_ns = last.ahead_ns(next)?;
+    let stays = (size_ns - last.ahead_ns(after)?).abs() < least / 2;
+    let is_step = was_steady && stays && (least + 1..=most).contains(&size_ns.abs());
+    is_step.then(|| ClockStep { packet: next.packet, size: Span::from_nanos(size_ns.unsigned_abs() as u64) })
+}
+
+/// The steps of more than [`LATENESS`] and no more than [`JUMP_LIMIT`] that the beacons of one access point show: of that which shows the
+/// most.
+fn steps(capture: &Capture) -> Vec<ClockStep> {
+    let mut heard: BTreeMap<MacAddress, Vec<Heard>> = BTreeMap::new();
+    for packet in &capture.packets {
+        let Some(beacon) = beacon_of(capture, packet) else { continue };
+        let at_ns = i128::from(packet.at.as_nanos());
+        let heard = heard.entry(beacon.bssid).or_default();
+        heard.push(Heard { packet: packet.number, at_ns, own_us: beacon.timestamp_us });
+    }
+    let of = |beacons: &Vec<Heard>| beacons.windows(4).filter_map(step_of).collect::<Vec<_>>();
     heard.values().map(of).max_by_key(Vec::len).unwrap_or_default()
 }
 

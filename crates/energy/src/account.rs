@@ -280,7 +280,7 @@ fn assumptions<'a>(
     of("listen", listen_j, 0.0).into_iter().chain(wake_up).chain(sleep)
 }
 
-/// What a time may cost less and more if the assumed power of sleep was that of another chip, in joules. An average on which the wake-up
+/// Joules that a time may cost less and more if the assumed power of sleep was that of another chip. An average on which the wake-up
 /// is fitted stays as it is: more for sleep is less for the wake-up, which is not below nothing. `None` if a fit or a load of the board
 /// says what sleep takes.
 fn assumed_sleep_j(radio: &Radio, spent: &StateSeconds) -> Option<(f64, f64)> {

@@ -228,11 +228,11 @@ impl<'a> Compared<'a> {
         let Self { trace, prediction, ref own, ref placed, offset_s, .. } = self;
         let announced = prediction.knows_beacons;
         let most_asleep_a = verdict::most_asleep(prediction.radio, own, self.load_a);
-        let wakeups = Wakeups::of(trace, prediction.periods, own, most_asleep_a, announced);
+        let rises = Rises::of(trace, own, most_asleep_a);
+        let wakeups = rises.as_ref().and_then(|rises| Wakeups::of(rises, prediction.periods, own, announced));
         let beacon = wakeups.as_ref().and_then(Wakeups::charge);
         let pulses = wakeups.and_then(|wakeups| Pulses::of(wakeups, prediction.periods, own, announced));
         let mut verdict = self.verdict(pulses);
-        let rises = Rises::of(trace, own, most_asleep_a);
         let beacons = offset_s
             .filter(|_| placed.belongs && announced)
             .and_then(|offset_s| ReceivedBeacons::of(rises.as_ref()?, prediction.periods, offset_s));

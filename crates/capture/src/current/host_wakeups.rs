@@ -34,7 +34,7 @@ pub struct HostWakeups {
     pub on_s: f64,
     /// The usual charge of one above the current between them.
     pub charge_c: f64,
-    /// What they add to the mean current, in amperes.
+    /// The part of the mean current that they make, in amperes.
     pub mean_a: f64,
 }
 
@@ -54,10 +54,13 @@ impl HostWakeups {
             let is_host = is_above(&run[0])
                 && run.len() <= LONGEST_BINS
                 && !run.iter().any(|bin| f64::from(*bin) >= on_a);
+            if !is_host {
+                continue;
+            }
             // The bins beside it have its ends.
             let Some(around) = start.checked_sub(1).and_then(|from| bins.get(from..=end)) else { continue };
             let charge_c: f64 = around.iter().map(|bin| bin_s * (f64::from(*bin) - rises.base_a)).sum();
-            if is_host && charge_c.is_finite() {
+            if charge_c.is_finite() {
                 begins_s.push(bin_s * start as f64);
                 on_s.push(bin_s * run.len() as f64);
                 charges_c.push(charge_c);

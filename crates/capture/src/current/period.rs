@@ -1,4 +1,4 @@
-//! What distances say of a period: how long it is, and whether it is that of beacons.
+//! Periods from distances: their length, and whether it is that of beacons.
 
 /// A thing is periodic if this share of its distances is within this share of the median.
 const PERIODIC: f64 = 0.8;

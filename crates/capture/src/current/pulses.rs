@@ -197,35 +197,33 @@ impl Rises {
 }
 
 /// Times awake for beacons, as measured and as predicted.
-pub(super) struct Wakeups {
+pub(super) struct Wakeups<'a> {
     base_a: f64,
     rise_a: f64,
     sleep_a: f64,
     listen_a: f64,
     seen: Above,
     planned: Above,
-    measured: Vec<f32>,
+    measured: &'a [f32],
     predicted: Vec<f32>,
 }
 
-impl Wakeups {
-    /// `None` if samples are too long, or there are no pulses that come as beacons do. `most_asleep_a` is the most that a host takes while
-    /// the radio sleeps, and `is_announced` whether beacons are those of the capture.
+impl<'a> Wakeups<'a> {
+    /// `None` if there are no pulses that come as beacons do. `is_announced` says whether beacons are those of the capture.
     pub(super) fn of(
-        trace: &Trace,
+        rises: &'a Rises,
         periods: &[RadioPeriod],
         currents: &StateCurrents,
-        most_asleep_a: f64,
         is_announced: bool,
     ) -> Option<Self> {
         let (sleep_a, listen_a) =
             (currents[RadioState::Sleep as usize], currents[RadioState::Listen as usize]);
-        let Rises { bins: measured, base_a, rise_a, .. } = Rises::of(trace, currents, most_asleep_a)?;
+        let &Rises { bins: ref measured, base_a, rise_a, .. } = rises;
         let predicted_bins = align::predicted(periods, currents);
         let (seen, planned) =
-            (Above::of(&measured, base_a, rise_a), Above::of(&predicted_bins, sleep_a, rise_a));
+            (Above::of(measured, base_a, rise_a), Above::of(&predicted_bins, sleep_a, rise_a));
         let seconds = |bins: &[f32]| bins.len().max(1) as f64 * align::FINE_BIN.as_secs_f64();
-        let expected = planned.short_c.len() as f64 * seconds(&measured) / seconds(&predicted_bins);
+        let expected = planned.short_c.len() as f64 * seconds(measured) / seconds(&predicted_bins);
         let least = if is_announced { LEAST_ANNOUNCED } else { LEAST_ASSUMED };
         let enough = LEAST_PULSES.max((least * expected) as usize);
         let every_s = seen.beacons_s(super::beacons_every_s(periods)?);
@@ -247,7 +245,7 @@ impl Wakeups {
         let starts_s = &self.seen.starts_s;
         let (every_s, predicted_every_s) = (self.seen.every_s()?, self.planned.every_s()?);
         let (measured_c, predicted_c) = (
-            self.seen.charge(&self.measured, self.between_a()?)?,
+            self.seen.charge(self.measured, self.between_a()?)?,
             self.planned.charge(&self.predicted, self.sleep_a)?,
         );
         let more_a = (measured_c - predicted_c) / every_s;
@@ -265,7 +263,7 @@ impl Wakeups {
 impl Pulses {
     /// `None` if no pulses are as those of a radio that wakes up for beacons.
     pub(super) fn of(
-        wakeups: Wakeups,
+        wakeups: Wakeups<'_>,
         periods: &[RadioPeriod],
         currents: &StateCurrents,
         is_announced: bool,

@@ -40,7 +40,7 @@ use crate::{host, output};
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 /// Largest packet of the device: what opens connections is shorter.
 const DEVICE_MTU: u16 = 1_500;
-/// What the gateway and its guardian may do after their start.
+/// Privileges that the gateway and its guardian keep after their start.
 pub(super) const PRIVILEGES: [ProcessCapability; 2] =
     [ProcessCapability::NetAdmin, ProcessCapability::NetRaw];
 

@@ -34,7 +34,7 @@ use crate::settings::{Prefix, radio};
 use crate::ways::Ways;
 use crate::{firewall_hints, host};
 
-/// What the tunnel and its guardian may do after their start.
+/// Privileges that the tunnel and its guardian keep after their start.
 pub(super) const PRIVILEGES: [ProcessCapability; 1] = [ProcessCapability::NetAdmin];
 /// Bytes of the socket's buffers: some milliseconds at 1 Gbit/s.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;

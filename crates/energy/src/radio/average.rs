@@ -112,7 +112,7 @@ impl Radio {
         (asleep_j + awake.energy_j + self.wake_up.energy().as_joules()) / every_s
     }
 
-    /// How long a device sleeps that receives a beacon once in `every`, in seconds.
+    /// Seconds that a device sleeps in `every`, in which it receives one beacon.
     pub(crate) fn asleep_s(&self, every: Span) -> f64 {
         every.as_secs_f64() - self.awake(every).time_s
     }
