@@ -345,11 +345,15 @@ def tcp_segments(path: str | PathLike[str]) -> list[tuple[float, str, str, int, 
 
 def trace_means(
     path: str | PathLike[str], times: Sequence[tuple[float, float, int | None]]
-) -> list[tuple[float | None, tuple[float, float] | None, int | None, float]]:
+) -> list[
+    tuple[float | None, tuple[float, float] | None, int | None, float, tuple[int, float, float, float] | None]
+]:
     """The mean current of a trace in each of several times, in amperes; with a DTIM period those between beacons, too.
 
-    These are the usual and the mean one. Then comes the DTIM period by which the device wakes up. Each is None where
-    the trace does not show it. Last is up to when, in seconds, the trace lasts within that time. Raises `InputError`.
+    These are the usual and the mean one. Then come the DTIM period by which the device wakes up, up to when, in
+    seconds, the trace lasts within that time, and wake-ups that are far longer than those for beacons: their number,
+    begin and length of the first in seconds, and their share of the charge. Each is None where the trace does not show
+    it. Raises `InputError`.
     """
 
 def radio_template() -> str:

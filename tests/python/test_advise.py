@@ -256,6 +256,11 @@ def test_listen_intervals_are_searched_and_said_how_to_set(airwatt):
     shown = airwatt("advise", *question).out
     assert "wifi_config.sta.listen_interval = 10;" in " ".join(shown.split())
     assert "iw:" not in shown
+    # Nothing in this traffic waits for a beacon, so that the budget bounds no packet to the device.
+    beyond = "a packet that comes while it sleeps waits for a beacon, up to 1.02 s: this traffic has too few of them"
+    within_20_ms = " ".join(airwatt("advise", "idle", "--delay", "20ms", "--runs", "1").out.split())
+    assert f"{beyond} to be held against the 20.00 ms" in within_20_ms
+    assert "waits for a beacon" not in shown
 
 
 @pytest.mark.parametrize("source", [["captures/tcp-download.pcapng"], ["--flow", "up:periodic:30s:60B"], ["idle"]])

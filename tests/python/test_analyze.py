@@ -202,8 +202,7 @@ def _meter_of(run, path, currents_ma):
     path.write_text("Timestamp(ms),Current(uA)\n" + "\n".join(lines) + "\n")
 
 
-def test_a_run_and_its_own_current_give_the_profile_back(airwatt, tmp_path):
-    """Frames of a run, and the current of the same run's states: the currents of the profile come back within 3 %."""
+def _reports_each_5_s(tmp_path):
     scenario = tmp_path / "sensor.toml"
     scenario.write_text(
         """
@@ -222,6 +221,12 @@ direction = "up"
 application = { kind = "periodic", interval = "5s", packet = "60B", reply = "8B" }
 """
     )
+    return scenario
+
+
+def test_a_run_and_its_own_current_give_the_profile_back(airwatt, tmp_path):
+    """Frames of a run, and the current of the same run's states: the currents of the profile come back within 3 %."""
+    scenario = _reports_each_5_s(tmp_path)
     run = library.run(scenario, trace=True)
     capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
     run.write_pcapng(capture)
@@ -236,6 +241,33 @@ application = { kind = "periodic", interval = "5s", packet = "60B", reply = "8B"
         assert states[name]["measured_a"] == pytest.approx(1e-3 * expected_ma, rel=0.03), name
         # Transmission is predicted at the rate that frames went at.
         assert states[name]["predicted_c"] / states[name]["time_s"] == pytest.approx(1e-3 * expected_ma, rel=1e-3)
+
+
+def test_what_a_load_and_a_host_are_worth_is_said_beside_each_other(airwatt, tmp_path):
+    """Of a host that was awake beside a load of 41.5 mA the answer listed what lets the host sleep, which leaves 43 mA."""
+    load_ma, host_ma = 41.5, 20.56
+    run = library.run(_reports_each_5_s(tmp_path), trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    own = {"transmit": 285.0, "receive": 84.0, "listen": 84.0, "sleep": host_ma, "wake-up": 24.8}
+    _meter_of(run, trace, {state: own_ma + load_ma for state, own_ma in own.items()})
+    asked = ["analyze", capture, "--radio", "esp32-c3", "--current", trace, "--battery", "1000mAh"]
+    current = airwatt(*asked, "--json").json["current"]
+    verdict, mean_ma = current["verdict"], 1e3 * current["mean_a"]
+    assert verdict["kind"] == "host-awake"
+    assert verdict["on_all_states_a"] == pytest.approx(1e-3 * load_ma, rel=0.02)
+    asleep_ma = 1e3 * (verdict["more_a"] - verdict["on_all_states_a"]) * current["predicted_asleep_share"]
+    shown = " ".join(airwatt.output(asked).split())
+    found = re.search(
+        r"1000mAh would last: without the (\S+) mA on all states (\S+) mA, (\S+) h; if the host sleeps, too, (\S+) mA, ", shown
+    )
+    assert found, shown
+    load, left, hours, both = map(float, found.groups())
+    assert load == pytest.approx(load_ma, rel=0.02)
+    assert left == pytest.approx(mean_ma - load, rel=0.01)
+    assert hours == pytest.approx(1000 / left, rel=0.01)
+    assert both == pytest.approx(left - asleep_ma, rel=0.05)
+    assert both == pytest.approx(1e3 * current["predicted_a"], rel=0.3)
 
 
 def test_what_a_wake_up_for_a_beacon_takes_is_said_with_its_days():

@@ -443,11 +443,12 @@ def test_reports_are_no_keep_alives(airwatt, tmp_path, size, is_report):
     assert airwatt("run", scenario, "--policy", "psm", "--pcap", capture).status == 0
     asked = ["analyze", capture, "--policy", "psm"]
     shown = " ".join(airwatt.output(asked).split())
+    (found,) = [one for one in airwatt(*asked, "--json").json["findings"] if one["kind"] == "keep-alive"]
     name = "small exchange" if is_report else "keep-alive"
-    assert f"{name}, 6 times, note of the peer" in shown
+    assert f"{name}, 6 times, note of the station, {found['station']}: " in shown
     assert ("exchanges as small as keep-alives" in shown) is not is_report
     assert ("more data than keep-alives have, up to 60 bytes in a packet" in shown) is is_report
-    (found,) = [one for one in airwatt(*asked, "--json").json["findings"] if one["kind"] == "keep-alive"]
+    assert (found["whose"], found["peer"]) == ("station", "10.0.0.1:50000")
     assert found["exchanges"] == ("reports" if is_report else "keep-alives")
 
 

@@ -267,3 +267,33 @@ def test_what_is_open_stays_open_in_a_copy_of_the_profile(airwatt, tmp_path):
     new, said = fitted(airwatt, tmp_path, *both)
     assert "warning" not in said
     assert "other_sleep" not in new.read_text()
+
+
+def with_report(csv, at_ms, awake_ms):
+    """Puts a time at the current of listening into a trace."""
+    first, *lines = csv.read_text().splitlines()
+    for index, line in enumerate(lines):
+        ms = float(line.partition(",")[0])
+        if at_ms <= ms < at_ms + awake_ms:
+            lines[index] = f"{ms:.4f},84000.0"
+    csv.write_text("\n".join([first, *lines]) + "\n")
+
+
+@pytest.mark.parametrize("hertz", [500, 1_000, 5_000])
+def test_a_report_in_an_idle_average_is_said(airwatt, tmp_path, hertz):
+    """One report of 110 ms in a minute made 310 uA at DTIM 10 490 uA, without a word."""
+    csv = tmp_path / "trace.csv"
+    trace(csv, idle_ma(CHIP, 1), 0.14, hertz=hertz, noise_ma=0.02)
+    _, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s")
+    assert "warning" not in said
+    with_report(csv, 12_340, 110)
+    _, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s")
+    assert "warning: dtim1: at 12.34 s the device is awake for 11" in said
+    # 110 ms at 84 mA of 20 s at 1.4 mA and these.
+    assert "that is traffic, and 24" in said
+    with_report(csv, 15_000, 60)
+    _, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..20s")
+    assert "at 12.34 s and in 1 more wake-up the device is awake" in said
+    # A time without it has no such line.
+    _, said = fitted(airwatt, tmp_path, "--fit", csv, "--state", "dtim1=0s..12s")
+    assert "warning" not in said

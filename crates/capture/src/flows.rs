@@ -305,6 +305,8 @@ pub struct LoneExchanges {
     pub peer: String,
     /// Their number.
     pub count: u64,
+    /// How many of them the station began, with a packet of its own.
+    pub begun_by_station: u64,
     /// IP bytes of all.
     pub bytes: u64,
     /// The most data in one of their packets, without headers of IP and transport, in bytes.
@@ -328,6 +330,7 @@ impl LoneExchanges {
 
 struct Burst {
     peer: Option<FlowEndpoint>,
+    begins: Direction,
     same_peer: bool,
     bytes: u64,
     most_data: u32,
@@ -358,6 +361,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
         let entry = found.entry(peer).or_insert_with(|| LoneExchanges {
             peer: peer.to_string(),
             count: 0,
+            begun_by_station: 0,
             bytes: 0,
             most_data: 0,
             from: burst.from,
@@ -367,6 +371,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
         });
         entry.starts.push((burst.from, burst.packets[0]));
         entry.count += 1;
+        entry.begun_by_station += u64::from(burst.begins == Direction::Up);
         entry.bytes += burst.bytes;
         entry.most_data = entry.most_data.max(burst.most_data);
         entry.until = burst.from;
@@ -395,6 +400,7 @@ pub fn lone_exchanges(capture: &Capture, station: &Station) -> (Vec<LoneExchange
             _ => {
                 let next = Burst {
                     peer,
+                    begins: direction,
                     same_peer: true,
                     bytes,
                     most_data: data,

@@ -161,13 +161,14 @@ pub(crate) fn write_timeline_perfetto(
 
 /// A time of a trace in seconds, and the DTIM period of a device that is idle in it.
 type TraceTime = (f64, f64, Option<u32>);
-/// A mean current in amperes, the usual and the mean one between beacons, the beacon intervals from one wake-up to the next, and up to when
-/// anything is known of the time.
-type TraceMean = (Option<f64>, Option<(f64, f64)>, Option<u32>, f64);
+/// A mean current in amperes, the usual and the mean one between beacons, the beacon intervals from one wake-up to the next, up to when
+/// anything is known of the time, and of wake-ups that are far longer than those for beacons their number, begin and length of the first in
+/// seconds, and their share of the charge.
+type TraceMean = (Option<f64>, Option<(f64, f64)>, Option<u32>, f64, Option<(usize, f64, f64, f64)>);
 
 /// The mean current of a trace in each of several times, in amperes, `None` where it has no samples; and with a DTIM period the usual and
-/// the mean one between beacons and the DTIM period by which the device wakes up, `None` where the trace does not show it. Raises
-/// `InputError`.
+/// the mean one between beacons, the DTIM period by which the device wakes up, and its long wake-ups, `None` where the trace does not show
+/// them. Raises `InputError`.
 #[pyfunction]
 pub(crate) fn trace_means(py: Python<'_>, path: PathBuf, times: Vec<TraceTime>) -> PyResult<Vec<TraceMean>> {
     let file = path.display().to_string();
@@ -175,16 +176,18 @@ pub(crate) fn trace_means(py: Python<'_>, path: PathBuf, times: Vec<TraceTime>) 
         .map_err(|error| InputError::new_err(format!("{file}: {}", airwatt_base::reason_of(&error))))?;
     let trace = py.detach(|| Trace::read(&file, source, &mut |_| true));
     let trace = trace.map_err(|error| InputError::new_err(error.to_string()))?;
+    let each_s = |dtim_period: u32| (BEACON_INTERVAL * u64::from(dtim_period)).as_secs_f64();
     let between = |from_s, until_s, dtim_period| {
-        let every_s = (BEACON_INTERVAL * u64::from(dtim_period)).as_secs_f64();
-        let found = trace.between_beacons(from_s, until_s, every_s)?;
+        let found = trace.between_beacons(from_s, until_s, each_s(dtim_period))?;
         Some((found.floor_a, found.mean_a))
     };
     let means = times.into_iter().map(|(from_s, until_s, dtim_period)| {
         let between = dtim_period.and_then(|period| between(from_s, until_s, period));
         let interval_s = BEACON_INTERVAL.as_secs_f64();
         let apart = dtim_period.and_then(|period| trace.beacons_apart(from_s, until_s, interval_s, period));
-        (trace.mean_a(from_s, until_s), between, apart, trace.end_s().min(until_s))
+        let long = dtim_period.and_then(|period| trace.long_wake_ups(from_s, until_s, each_s(period)));
+        let long = long.map(|long| (long.count, long.from_s, long.length_s, long.share));
+        (trace.mean_a(from_s, until_s), between, apart, trace.end_s().min(until_s), long)
     });
     Ok(means.collect())
 }

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from airwatt.battery import Battery
 
 
+_BEACON_BOUND = frozenset({"timeout", "psm", "psm-legacy", "latency-guard"})
+"""Policies with which a packet for a station that sleeps waits for a beacon, whatever the packet is."""
+
 DAEMON = "latency-guard"
 """The policy that `airwattd station` has without a configuration."""
 
@@ -89,6 +92,9 @@ class Advice:
     """What the platform could set, and why it was not tried."""
     assumed: str = ""
     """What is assumed of the path and of the air where flows were named without a scenario."""
+    beacon_interval_s: float | None = None
+    usual_beacons: int = 1
+    """Beacon intervals from one beacon that a station receives to the next, where the candidate does not say it."""
     rtt: str = ""
     """Round trip of the wired path, with its unit, of simulated flows; `0ms` without one."""
     _choice: dict[str, Any] = field(default_factory=dict)
@@ -130,6 +136,12 @@ class Advice:
         """Why a candidate that was run is the advice or is not: `reason`, and by how much; None if it was not run."""
         verdict: dict[str, Any] | None = self._choice["verdicts"][self.rows.index(row)]
         return verdict
+
+    def unasked_wait_s(self, candidate: Candidate) -> float | None:
+        """How long a packet waits at most that comes while the station sleeps; None if beacons do not decide it."""
+        if candidate.policy not in _BEACON_BOUND or self.beacon_interval_s is None:
+            return None
+        return self.beacon_interval_s * (candidate.listen_interval or self.usual_beacons)
 
     @property
     def daemon(self) -> Row | None:

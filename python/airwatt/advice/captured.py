@@ -62,7 +62,8 @@ def advise_capture(
     confirmed = [row for row in rows if row.confirm]
     advice = Advice(
         budget_s, str(capture), radio_name, chip, rows, 1, seed, from_capture=True, voltage_v=first["radio_voltage_v"],
-        notes=first["capture"]["notes"],
+        notes=first["capture"]["notes"], beacon_interval_s=first["cell"]["beacon_interval_s"],
+        usual_beacons=first["cell"]["listen_interval"],
     )  # fmt: skip
     packets = first["pace"]["packets_down"] + first["pace"]["packets_up"]
     # A listen interval is a setting of the cell: replays of one have an analysis of their own.

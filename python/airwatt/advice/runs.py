@@ -209,6 +209,8 @@ def advise(
     advice = Advice(budget_s, loaded.name, radios, chip, plan.rows, runs, seed)
     advice.untried, advice.tunnel, advice.tunnel_curve = plan.untried, plan.tunnel, plan.tunnel_curve
     advice.voltage_v = laboratory.radio(text["station"][0]["radio"]).voltage_v
+    advice.beacon_interval_s = _core.Quantity(str(text["ap"]["beacon_interval"]), "time").value
+    advice.usual_beacons = _usual_beacons(text)
     if text.get("flow"):
         advice.rtt = str(text["wired"]["rtt"] if "wired" in text else "0ms")
     least = len(confirmed)
@@ -266,13 +268,25 @@ def _plan(
     platform, standard = platforms.with_wake_times(target, chip.name), text["wifi"]["standard"]
     wakes = platform is not None and platforms.agrees(standard)
     plan = json.loads(_core.advise_scenario(scenario, budget_s, confirm, tries_listen_intervals, wakes))
-    station = text["station"][0]
-    has_dtims = laboratory.radio(str(station["radio"])).wakes_for_dtims and int(text["ap"]["dtim_period"]) > 1
-    skipping = platforms.skipped(station.get("listen_interval"), instead_of_dtims=is_interval_given and has_dtims)
+    has_dtims = _of_dtims(text) is not None
+    interval = text["station"][0].get("listen_interval")
+    skipping = platforms.skipped(interval, instead_of_dtims=is_interval_given and has_dtims)
     rows = rows_of(plan, chip.name, target, skipping, platform)
     without_wakes = standard if platform is not None and not wakes else None
     untried = _untried(without_wakes, without_intervals=not tries_listen_intervals and not is_interval_given)
     return _Plan(rows, untried, plan["tunnel"], plan["tunnel_curve"])
+
+
+def _of_dtims(text: Mapping[str, Any]) -> int | None:
+    """The DTIM period above 1, with a radio that receives DTIM beacons alone as it comes."""
+    period = int(text["ap"]["dtim_period"])
+    return period if period > 1 and laboratory.radio(str(text["station"][0]["radio"])).wakes_for_dtims else None
+
+
+def _usual_beacons(text: Mapping[str, Any]) -> int:
+    """Beacon intervals from one beacon that the first station receives to the next, as the scenario has it."""
+    interval = str(text["station"][0].get("listen_interval", ""))
+    return int(interval) if interval.isdecimal() else _of_dtims(text) or 1
 
 
 def _price_best(advice: Advice, best: Row, text: Mapping[str, Any], reconnection_s: float | None) -> None:

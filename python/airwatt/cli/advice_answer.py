@@ -228,6 +228,7 @@ def _notes(found: Advice) -> Iterator[str]:
     yield from _round_trip(found)
     yield from few(found, best)
     yield from _of_own_profile(found)
+    yield from _unasked(found, best)
     if (best.candidate.listen_interval or 1) > 1:
         yield (
             "it misses frames to everyone (ARP, mDNS) after the beacons that it skips: a peer that asks for its "
@@ -245,6 +246,19 @@ def _notes(found: Advice) -> Iterator[str]:
         yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
         yield "* nothing sets all of it: a driver or a firmware would have to do it"
+
+
+def _unasked(found: Advice, best: Row) -> Iterator[str]:
+    """Says what the budget does not bound: a packet that comes while the station sleeps, which this traffic has not."""
+    from airwatt.tables import quantity
+
+    wait_s = found.unasked_wait_s(best.candidate)
+    if wait_s is not None and wait_s > found.budget_s:
+        traffic = "this capture" if found.from_capture else "this traffic"
+        yield (
+            f"a packet that comes while it sleeps waits for a beacon, up to {quantity(wait_s, 's')}: {traffic} has too "
+            f"few of them to be held against the {quantity(found.budget_s, 's')}"
+        )
 
 
 def _of_own_profile(found: Advice) -> Iterator[str]:
@@ -285,12 +299,23 @@ def _of_stack(found: Advice, stack: NetworkStack) -> str:
     best = found.ranked[0].simulation
     if best is None:
         return ""
-    arp_w, report_w = stack.frames_w.values()
-    timer_w = (stack.timer_w_each_ms if stack.is_tcp_open else None) or 0.0
-    added_w = arp_w + _late_acks_w(found) + timer_w
-    with_timer = ", with 1 ms of the timer," if timer_w else ""
-    both = (f"{mean(found, best.power_w + each)}{_left(found, each)}" for each in (added_w, added_w + report_w))
+    added_w = _of_stack_w(found, stack)
+    with_timer = ", with 1 ms of the timer," if stack.timer_w_each_ms and stack.is_tcp_open else ""
+    both = (
+        f"{mean(found, best.power_w + each)}{_left(found, each)}" for each in (added_w, added_w + _report_w(stack))
+    )
     return f"; all of it{with_timer} makes " + ", and with IPv6 ".join(both)
+
+
+def _of_stack_w(found: Advice, stack: NetworkStack) -> float:
+    """What lwIP adds by itself as it comes without IPv6: its ARP, its late acknowledgements, and its timer of TCP."""
+    timer_w = (stack.timer_w_each_ms if stack.is_tcp_open else None) or 0.0
+    return sum(stack.frames_w.values()) - _report_w(stack) + _late_acks_w(found) + timer_w
+
+
+def _report_w(stack: NetworkStack) -> float:
+    """What its report of IPv6's groups adds."""
+    return stack.frames_w.get("MLDv6 report", 0.0)
 
 
 def _late_acks_w(found: Advice) -> float:
@@ -341,8 +366,14 @@ def _lasts(found: Advice) -> str:
     best, default = found.ranked[0], found.default
     awake = [row for row in found.rows if row.candidate.policy == "active" and row.simulation]
     named = {"as advised": [best], "by default": [] if default in (None, best) else [default], "active": awake[:1]}
+    stack = found.network_stack
+    with_stack = ""
+    if stack is not None and best.simulation is not None and stack.frames_w:
+        left = battery.lasts(best.simulation.power_w + _of_stack_w(found, stack), found.voltage_v, best.simulation.profile)
+        with_stack = f" ({left} with what lwIP does by itself)"
     times = ", ".join(
         f"{what} {battery.lasts(row.simulation.power_w, found.voltage_v, row.simulation.profile)}"
+        + (with_stack if row is best else "")
         for what, rows in named.items()
         for row in rows
         if row is not None and row.simulation is not None

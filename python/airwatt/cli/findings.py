@@ -110,6 +110,8 @@ _MOST_PACKETS = 5
 def _accused(finding: dict[str, Any], document: dict[str, Any]) -> str:
     """The address of the device that caused it, with the station whose frames show it if that is another one."""
     station: str = finding["station"]
+    if finding["whose"] == "peer":
+        return f"{finding['peer']} (station {station})"
     places = [place for place in finding["occurrences"] if place["verdict"] in COUNTED]
     # A station that roams may have been wronged by several.
     of_each = [place["access_point"] for place in places]

@@ -72,6 +72,7 @@ def make(
     shown = Record(json_.loads(_core.radio(str(new) if new.suffix == ".toml" else f"./{new}")))
     parts = (
         *_unchecked(traced),
+        *_with_traffic(traced),
         *_of_sleep(radio, between_a),
         *_of_load(radio),
         *(() if own & {"sleep"} else _of_housekeeping(radio, base)),
@@ -101,6 +102,18 @@ class _Traced(NamedTuple):
     """Of an average: the usual and the mean current between beacons, where the trace shows them."""
     is_checked: bool
     """Whether the trace shows how often the device wakes up, and an average so has the DTIM period that was said."""
+    long: _LongWakeUps | None
+    """Wake-ups that no beacon explains."""
+
+
+class _LongWakeUps(NamedTuple):
+    """Wake-ups that are far longer than those for beacons."""
+
+    count: int
+    from_s: float
+    length_s: float
+    share: float
+    """Of the charge in the time of the state."""
 
 
 def _between(traced: list[_Traced], measured: list[str]) -> tuple[float, float] | None:
@@ -118,10 +131,11 @@ def _of_sleep(radio: Record, between_a: tuple[float, float] | None) -> Iterator[
     from airwatt.tables import quantity
 
     if between_a is not None:
-        floor_a, mean_a = between_a
+        taken_a, mean_a = between_a
+        floor_a = min(taken_a, mean_a)
         yield (
             f"between beacons the trace has {quantity(mean_a, 'A')} on the average, mostly {quantity(floor_a, 'A')}: "
-            "that is taken to be sleep, and the rest of the average the wake-up's"
+            f"{quantity(taken_a, 'A')} are taken to be sleep, and the rest of the average the wake-up's"
         )
     elif radio.other_sleep_w is not None:
         yield f"warning: {radio.assumed.sleep}"
@@ -135,6 +149,21 @@ def _unchecked(traced: list[_Traced]) -> Iterator[str]:
             f"{', '.join(keys)}: the trace does not show how often the device wakes up, so that this DTIM period was "
             f"not checked; it takes samples of 2 ms or less, and beacons each {1e3 * _BEACON_INTERVAL_S:g} ms"
         )
+
+
+def _with_traffic(traced: list[_Traced]) -> Iterator[str]:
+    """Says of which averages a part is traffic, which the profile would have in each wake-up."""
+    from airwatt.tables import percent, quantity
+
+    for one in traced:
+        long = one.long
+        if _AVERAGE.fullmatch(one.key) and long is not None and long.share >= _SAME:
+            first = "" if long.count == 1 else f"and in {long.count - 1} more wake-up{'s' if long.count > 2 else ''} "
+            yield (
+                f"warning: {one.key}: at {long.from_s:.4g} s {first}the device is awake for {quantity(long.length_s, 's')}, far longer "
+                f"than for a beacon: that is traffic, and {percent(long.share)} of this average, which the profile now has in "
+                "every wake-up for a beacon; hint: another time, or a device without traffic"
+            )
 
 
 def _of_housekeeping(radio: Record, base: Record) -> Iterator[str]:
@@ -183,7 +212,7 @@ def _of_trace(fit: Path, states: list[str]) -> Iterator[_Traced]:
         for (key, from_s, until_s), period in zip(times, periods, strict=True)
     ]
     means = _core.trace_means(fit, asked)
-    for text, (key, from_s, until_s), (_, _, said), (mean_a, between, seen, known_s) in zip(
+    for text, (key, from_s, until_s), (_, _, said), (mean_a, between, seen, known_s, long) in zip(
         states, times, asked, means, strict=True
     ):
         if mean_a is None or mean_a <= 0:
@@ -199,7 +228,7 @@ def _of_trace(fit: Path, states: list[str]) -> Iterator[_Traced]:
             raise InputError(f"--state {text}: expected a time asleep, got a wake-up each {each} in {fit}; {hint}")
         if seen not in (None, said):
             _refuse(text, said, seen, fit)
-        yield _Traced(key, mean_a, between, seen is not None)
+        yield _Traced(key, mean_a, between, seen is not None, None if long is None else _LongWakeUps(*long))
 
 
 def _refuse(text: str, said: int | None, seen: int | None, fit: Path) -> None:

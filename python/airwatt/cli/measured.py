@@ -32,6 +32,10 @@ _HOST_AWAKE = ("host-awake", "load-or-host", "awake")
 """Verdicts by which the host may not sleep."""
 
 
+_WORTH = 0.05
+"""Share of the mean current from which on it is said what is left without a part."""
+
+
 _DEARER = 0.1
 """Share from which on a wake-up for a beacon is dearer or cheaper: so well a beacon's length is known."""
 
@@ -90,6 +94,7 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
         )
     yield from _other_days(document)
     yield f"{current['verdict']['kind']}: {current['verdict']['text']}"
+    yield from _worth(document, battery)
     yield from _beacon(document, battery)
     yield from _what_to_set(document)
     yield from _place(current)
@@ -138,6 +143,27 @@ def _prediction(current: dict[str, Any]) -> str:
     load = f" + load of {quantity(load_a, 'A')}" if load_a else ""
     both = f", {quantity(current['overlap_s'], 's')} of both" if current["overlap_s"] else ""
     return f"predicted, {current['prediction']}{load}{both}"
+
+
+def _worth(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
+    """What is left without a load, and without what is drawn asleep alone, of a device whose radio sleeps."""
+    current, volts = document["current"], radio_voltage(document)
+    verdict = current["verdict"]
+    more_a, load_a = verdict["more_a"], verdict.get("on_all_states_a")
+    # A result that was stored before has no such key.
+    if load_a is None or more_a is None or volts is None:
+        return
+    cell = (battery or Battery.parse("1000mAh")).without_load()
+    asleep_a = (more_a - load_a) * current["predicted_asleep_share"]
+    left_a, texts = current["mean_a"], []
+    host = "if the host sleeps" if verdict["kind"] == "host-awake" else "without what it takes asleep alone"
+    for part_a, how in ((load_a, f"without the {quantity(load_a, 'A')} on all states"), (asleep_a, host)):
+        if part_a >= _WORTH * current["mean_a"] and part_a < left_a:
+            left_a -= part_a
+            too = ", too," if texts else ""
+            texts.append(f"{how}{too} {quantity(left_a, 'A')}, {cell.lasts(left_a * volts, volts, None)}")
+    if texts:
+        yield f"{cell.text.partition(',')[0]} would last: {'; '.join(texts)}"
 
 
 def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:

@@ -7,7 +7,8 @@
 //! A load of the board that is switched (`switched`) is taken out before, since it lies beside the radio's wake-ups too, and its mean is added
 //! to what is between them.
 //!
-//! The wake-ups also show how many beacon intervals are from one to the next, which is the DTIM period.
+//! The wake-ups also show how many beacon intervals are from one to the next, which is the DTIM period, and which of them are far longer
+//! than those for beacons: those of traffic, which is in no average of an idle device.
 //!
 //! Nothing is told from samples that are too long, and where no pulses come as beacons do. Left out: a meter whose clock errs by more
 //! than 100 ppm.
@@ -41,6 +42,24 @@ const MAD: f64 = 0.6745;
 const MOST_EXTENDED: f64 = 0.25;
 const LEAST_LEFT: f64 = 0.1;
 
+/// A wake-up is long if it is as many times as long as the usual one, and as long as this at least: neither a beacon that is late nor
+/// frames to everyone after it take as long.
+const LONG: usize = 8;
+const LEAST_LONG_S: f64 = 20e-3;
+
+/// Wake-ups that are far longer than those for beacons.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LongWakeUps {
+    /// Their number.
+    pub count: usize,
+    /// Begin of the first, as time of the trace in seconds.
+    pub from_s: f64,
+    /// How long it lasts, in seconds.
+    pub length_s: f64,
+    /// Share of the charge that they take above the current asleep.
+    pub share: f64,
+}
+
 /// The current between beacons, in amperes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BetweenBeacons {
@@ -54,23 +73,7 @@ impl Trace {
     /// The current between beacons from `from_s` to `until_s`, in which the device receives one each `every_s`; `None` if the trace does not
     /// show them.
     pub fn between_beacons(&self, from_s: f64, until_s: f64, every_s: f64) -> Option<BetweenBeacons> {
-        let part = self.part(from_s, until_s);
-        let sample_s = part.sample_s();
-        let bin_s = FINE_BIN.as_secs_f64().max(sample_s);
-        if every_s < LEAST_BINS_EACH * bin_s {
-            return None;
-        }
-        let grid = |trace: &Trace| trace.grid(bin_s).into_iter().map(f64::from).collect::<Vec<f64>>();
-        let interval = (every_s / bin_s).ceil() as usize;
-        let (mut bins, mut load_a) = (grid(&part), 0.0);
-        let mut asleep = Asleep::of(&bins, interval)?;
-        // A load that is switched would count as a part of the wake-ups that it is beside. It is there whatever the radio does.
-        if let Floor::Load(load) = Switched::of(&part, asleep.rise_a - asleep.low_a, Some(every_s)) {
-            let alone = load.without(&part);
-            load_a = (part.charge_c() - alone.charge_c()) / part.covered_s();
-            bins = grid(&alone);
-            asleep = Asleep::of(&bins, interval)?;
-        }
+        let Device { bins, bin_s, load_a, asleep } = Device::of(&self.part(from_s, until_s), every_s)?;
         let pulses = asleep.pulses(&bins);
         let beacons = on_interval(&pulses, every_s / bin_s, bin_s);
         let expected = bins.len() as f64 * bin_s / every_s;
@@ -98,6 +101,29 @@ impl Trace {
         (floor_a > 0.0 && mean_a > 0.0).then_some(BetweenBeacons { floor_a, mean_a })
     }
 
+    /// Wake-ups from `from_s` to `until_s` that are far longer than those for beacons, of which the device receives one each `every_s`;
+    /// `None` if there are none, or if the trace does not show them.
+    pub fn long_wake_ups(&self, from_s: f64, until_s: f64, every_s: f64) -> Option<LongWakeUps> {
+        let part = self.part(from_s, until_s);
+        let begin_s = part.intervals.first()?.start_s;
+        let Device { bins, bin_s, asleep, .. } = Device::of(&part, every_s)?;
+        let pulses = asleep.pulses(&bins);
+        let usual = median(pulses.iter().map(|pulse| pulse.len() as f64).collect())?;
+        let least = (LONG as f64 * usual).max(LEAST_LONG_S / bin_s);
+        let long: Vec<&Range<usize>> = pulses.iter().filter(|pulse| pulse.len() as f64 >= least).collect();
+        let first = long.first()?;
+        let charge = |bins: &[f64], floor_a: f64| {
+            bins.iter().filter(|bin| bin.is_finite()).map(|bin| bin - floor_a).sum::<f64>()
+        };
+        let added: f64 = long.iter().map(|pulse| charge(&bins[(*pulse).clone()], asleep.low_a)).sum();
+        Some(LongWakeUps {
+            count: long.len(),
+            from_s: begin_s + first.start as f64 * bin_s,
+            length_s: first.len() as f64 * bin_s,
+            share: added / charge(&bins, 0.0),
+        })
+    }
+
     /// Beacon intervals of `interval_s` from one wake-up to the next from `from_s` to `until_s`, as most of those have them that come at
     /// multiples of it; `None` if the trace does not show them. More than ten, or than `said`, are not sought.
     pub fn beacons_apart(&self, from_s: f64, until_s: f64, interval_s: f64, said: u32) -> Option<u32> {
@@ -123,6 +149,37 @@ impl Trace {
         let usual = (1..=most).max_by_key(|intervals| count(*intervals))?;
         let enough = LEAST_BEACONS.max((AGREE * apart.len() as f64).ceil() as usize);
         (count(usual) >= enough).then_some(usual)
+    }
+}
+
+/// The current of a device in bins, without a load that is switched.
+struct Device {
+    bins: Vec<f64>,
+    bin_s: f64,
+    /// The mean of that load, in amperes.
+    load_a: f64,
+    asleep: Asleep,
+}
+
+impl Device {
+    /// `None` if samples are too long for wake-ups each `every_s`, or none rise above the noise.
+    fn of(part: &Trace, every_s: f64) -> Option<Self> {
+        let bin_s = FINE_BIN.as_secs_f64().max(part.sample_s());
+        if every_s < LEAST_BINS_EACH * bin_s {
+            return None;
+        }
+        let grid = |trace: &Trace| trace.grid(bin_s).into_iter().map(f64::from).collect::<Vec<f64>>();
+        let interval = (every_s / bin_s).ceil() as usize;
+        let (mut bins, mut load_a) = (grid(part), 0.0);
+        let mut asleep = Asleep::of(&bins, interval)?;
+        // A load that is switched would count as a part of the wake-ups that it is beside. It is there whatever the radio does.
+        if let Floor::Load(load) = Switched::of(part, asleep.rise_a - asleep.low_a, Some(every_s)) {
+            let alone = load.without(part);
+            load_a = (part.charge_c() - alone.charge_c()) / part.covered_s();
+            bins = grid(&alone);
+            asleep = Asleep::of(&bins, interval)?;
+        }
+        Some(Self { bins, bin_s, load_a, asleep })
     }
 }
 

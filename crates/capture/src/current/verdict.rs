@@ -55,6 +55,9 @@ pub struct CurrentVerdict {
     /// What is drawn while the radio sleeps beyond the prediction for that time; `null` unless the states show a radio that sleeps
     /// beside something that does not.
     pub more_a: Option<f64>,
+    /// The part of it that is on the times awake as well, a load of the board; 0 if what the trace tells does not show one, `null` with
+    /// `more_a`.
+    pub on_all_states_a: Option<f64>,
 }
 
 /// Kinds of verdicts.
@@ -198,7 +201,7 @@ pub(super) fn most_asleep(radio: &Radio, currents: &StateCurrents, load_a: f64) 
 const OFF: &str = "; the station's frames do not announce power save, or hardly: it is off, and the radio listens all the time (docs/same-current.md)";
 
 pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> CurrentVerdict {
-    let verdict = |kind, text| CurrentVerdict { kind, text, more_a: None };
+    let verdict = |kind, text| CurrentVerdict { kind, text, more_a: None, on_all_states_a: None };
     let mean = format!(
         "{} on the average, {:+.1} % off the prediction",
         milli(measured.mean_a),
@@ -401,7 +404,12 @@ fn beside_a_sleeping_radio(
             (CurrentVerdictKind::HostAwake, format!("{who}{on_all}: {seen}; {none}"))
         }
     };
-    CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: Some(more_a) }
+    CurrentVerdict {
+        kind,
+        text: text + " (docs/same-current.md)",
+        more_a: Some(more_a),
+        on_all_states_a: Some(load_a),
+    }
 }
 
 /// The device does not sleep when it is predicted to, as far as its lowest current tells.
@@ -473,7 +481,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             100.0 * measured.predicted_asleep_share
         );
     }
-    CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: None }
+    CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: None, on_all_states_a: None }
 }
 
 /// The mode of the host that takes a current while the radio dozes.
@@ -514,7 +522,8 @@ pub(super) fn beside_switched(alone: CurrentVerdict, load: &SwitchedLoad) -> Cur
         milli(load.mean_a),
     );
     let kind = if is_alone { CurrentVerdictKind::Load } else { alone.kind };
-    CurrentVerdict { kind, text: format!("{found}; without it: {}", alone.text), more_a: alone.more_a }
+    let text = format!("{found}; without it: {}", alone.text);
+    CurrentVerdict { kind, text, ..alone }
 }
 
 fn seconds(time_s: f64) -> String {

@@ -34,8 +34,10 @@ pub struct FindingReport {
     pub severity: &'static str,
     /// `found` if an occurrence violated the rule, as captured frames prove; `possible` if all are undecidable.
     pub certainty: &'static str,
-    /// The device that causes it: `access point`, `station` or `peer`.
+    /// The device that causes it: `access point`, `station` or `peer`. Keep-alives are of the one that begins most of them.
     pub whose: &'static str,
+    /// Address and port of the peer of keep-alives; `null` of other findings.
+    pub peer: Option<String>,
     /// The station concerned.
     pub station: String,
     /// The access point that the station was with, if that was the same at all occurrences that violated the rule, or that are undecidable if
@@ -392,6 +394,7 @@ pub(super) fn finding(capture: &Capture, finding: &Finding, costing: &Costing<'_
         severity: if is_found { kind.severity() } else { "note" },
         certainty: if is_found { "found" } else { "possible" },
         whose: kind.cause(),
+        peer: None,
         station: finding.station.to_string(),
         access_point: one_access_point(finding, shown).map(|bssid| bssid.to_string()),
         count,
@@ -484,7 +487,8 @@ pub(super) fn lone_findings(capture: &Capture, station: &Station) -> Vec<Finding
             clause: "",
             severity: KEEP_ALIVE_SEVERITY,
             certainty: "found",
-            whose: "peer",
+            whose: if 2 * lone.begun_by_station > lone.count { "station" } else { "peer" },
+            peer: Some(lone.peer.clone()),
             station: station.to_string(),
             access_point: None,
             count: lone.count,
