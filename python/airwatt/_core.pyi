@@ -345,9 +345,7 @@ def tcp_segments(path: str | PathLike[str]) -> list[tuple[float, str, str, int, 
 
 def trace_means(
     path: str | PathLike[str], times: Sequence[tuple[float, float, int | None]]
-) -> list[
-    tuple[float | None, tuple[float, float] | None, int | None, float, tuple[int, float, float, float] | None]
-]:
+) -> list[tuple[float | None, tuple[float, float] | None, int | None, float, tuple[int, float, float, float] | None]]:
     """The mean current of a trace in each of several times, in amperes; with a DTIM period those between beacons, too.
 
     These are the usual and the mean one. Then come the DTIM period by which the device wakes up, up to when, in

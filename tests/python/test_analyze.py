@@ -244,7 +244,7 @@ def test_a_run_and_its_own_current_give_the_profile_back(airwatt, tmp_path):
 
 
 def test_what_a_load_and_a_host_are_worth_is_said_beside_each_other(airwatt, tmp_path):
-    """Of a host that was awake beside a load of 41.5 mA the answer listed what lets the host sleep, which leaves 43 mA."""
+    """Of a host awake beside a load of 41.5 mA the answer listed what lets the host sleep, which leaves 43 mA."""
     load_ma, host_ma = 41.5, 20.56
     run = library.run(_reports_each_5_s(tmp_path), trace=True)
     capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
@@ -258,9 +258,8 @@ def test_what_a_load_and_a_host_are_worth_is_said_beside_each_other(airwatt, tmp
     assert verdict["on_all_states_a"] == pytest.approx(1e-3 * load_ma, rel=0.02)
     asleep_ma = 1e3 * (verdict["more_a"] - verdict["on_all_states_a"]) * current["predicted_asleep_share"]
     shown = " ".join(airwatt.output(asked).split())
-    found = re.search(
-        r"1000mAh would last: without the (\S+) mA on all states (\S+) mA, (\S+) h; if the host sleeps, too, (\S+) mA, ", shown
-    )
+    of_load = r"1000mAh would last: without the (\S+) mA on all states (\S+) mA, (\S+) h"
+    found = re.search(of_load + r"; if the host sleeps, too, (\S+) mA, ", shown)
     assert found, shown
     load, left, hours, both = map(float, found.groups())
     assert load == pytest.approx(load_ma, rel=0.02)
@@ -306,6 +305,16 @@ def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):
     shown = airwatt.output(["analyze", capture, "--policy", "psm"])
     assert "group-addressed frames" in shown
     assert "beacon rate" in shown
+
+
+def test_policies_that_a_chip_has_no_settings_for_are_named(airwatt):
+    shown = " ".join(
+        airwatt.output(["analyze", CAPTURE, "--radio", "esp32-c3", "--policy", "active,timeout,psm"]).split()
+    )
+    assert "of these ESP-IDF has settings for active, timeout; airwatt advise says how" in shown
+    assert "has settings for" not in airwatt.output([*asked, "active,timeout"])
+    # Radios that are programmed by no kit of a chip have those of Linux.
+    assert "has settings for" not in airwatt.output(["analyze", CAPTURE, "--policy", "active,psm,uapsd"])
 
 
 def test_thresholds_name_policies_and_are_checked_before_the_capture_is_read(airwatt):

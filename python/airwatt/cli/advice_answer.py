@@ -301,9 +301,7 @@ def _of_stack(found: Advice, stack: NetworkStack) -> str:
         return ""
     added_w = _of_stack_w(found, stack)
     with_timer = ", with 1 ms of the timer," if stack.timer_w_each_ms and stack.is_tcp_open else ""
-    both = (
-        f"{mean(found, best.power_w + each)}{_left(found, each)}" for each in (added_w, added_w + _report_w(stack))
-    )
+    both = (f"{mean(found, best.power_w + each)}{_left(found, each)}" for each in (added_w, added_w + _report_w(stack)))
     return f"; all of it{with_timer} makes " + ", and with IPv6 ".join(both)
 
 
@@ -369,7 +367,9 @@ def _lasts(found: Advice) -> str:
     stack = found.network_stack
     with_stack = ""
     if stack is not None and best.simulation is not None and stack.frames_w:
-        left = battery.lasts(best.simulation.power_w + _of_stack_w(found, stack), found.voltage_v, best.simulation.profile)
+        left = battery.lasts(
+            best.simulation.power_w + _of_stack_w(found, stack), found.voltage_v, best.simulation.profile
+        )
         with_stack = f" ({left} with what lwIP does by itself)"
     times = ", ".join(
         f"{what} {battery.lasts(row.simulation.power_w, found.voltage_v, row.simulation.profile)}"

@@ -109,7 +109,7 @@ class _Traced(NamedTuple):
 class _LongWakeUps(NamedTuple):
     """Wake-ups that are far longer than those for beacons."""
 
-    count: int
+    number: int
     from_s: float
     length_s: float
     share: float
@@ -158,11 +158,13 @@ def _with_traffic(traced: list[_Traced]) -> Iterator[str]:
     for one in traced:
         long = one.long
         if _AVERAGE.fullmatch(one.key) and long is not None and long.share >= _SAME:
-            first = "" if long.count == 1 else f"and in {long.count - 1} more wake-up{'s' if long.count > 2 else ''} "
+            more = long.number - 1
+            others = f" and in {more} more wake-up{'s' if more > 1 else ''}" if more else ""
             yield (
-                f"warning: {one.key}: at {long.from_s:.4g} s {first}the device is awake for {quantity(long.length_s, 's')}, far longer "
-                f"than for a beacon: that is traffic, and {percent(long.share)} of this average, which the profile now has in "
-                "every wake-up for a beacon; hint: another time, or a device without traffic"
+                f"warning: {one.key}: at {long.from_s:.4g} s{others} the device is awake for "
+                f"{quantity(long.length_s, 's')}, far longer than for a beacon: that is traffic, and "
+                f"{percent(long.share)} of this average, which the profile now has in every wake-up for a beacon; "
+                "hint: another time, or a device without traffic"
             )
 
 

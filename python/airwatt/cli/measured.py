@@ -155,7 +155,8 @@ def _worth(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
         return
     cell = (battery or Battery.parse("1000mAh")).without_load()
     asleep_a = (more_a - load_a) * current["predicted_asleep_share"]
-    left_a, texts = current["mean_a"], []
+    left_a = current["mean_a"]
+    texts: list[str] = []
     host = "if the host sleeps" if verdict["kind"] == "host-awake" else "without what it takes asleep alone"
     for part_a, how in ((load_a, f"without the {quantity(load_a, 'A')} on all states"), (asleep_a, host)):
         if part_a >= _WORTH * current["mean_a"] and part_a < left_a:
