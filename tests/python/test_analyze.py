@@ -308,9 +308,8 @@ def test_group_addressed_frames_and_bands_are_shown(airwatt, tmp_path):
 
 
 def test_policies_that_a_chip_has_no_settings_for_are_named(airwatt):
-    shown = " ".join(
-        airwatt.output(["analyze", CAPTURE, "--radio", "esp32-c3", "--policy", "active,timeout,psm"]).split()
-    )
+    asked = ["analyze", CAPTURE, "--radio", "esp32-c3", "--policy"]
+    shown = " ".join(airwatt.output([*asked, "active,timeout,psm"]).split())
     assert "of these ESP-IDF has settings for active, timeout; airwatt advise says how" in shown
     assert "has settings for" not in airwatt.output([*asked, "active,timeout"])
     # Radios that are programmed by no kit of a chip have those of Linux.
