@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 from lab import DAEMON, call, missing
@@ -151,3 +152,24 @@ def test_where_the_folder_became_read_only_everything_is_undone(host, tmp_path, 
     assert re.fullmatch(log, said[1][1]), said
     assert afterwards == f"0\n{before}", "with the log the folder has gone"
     assert said[2][0].endswith(": nothing to restore"), said
+
+
+def test_a_dead_socket_that_cannot_be_removed_is_said_so(host, tmp_path):
+    """It was called another file, which is left as it is."""
+    file = tmp_path / "daemon.toml"
+    file.write_text(TUNNEL)
+    file.chmod(0o600)
+    script = f"""
+        mount -t tmpfs none /run && mkdir -m 700 /run/airwatt || exit 99
+        "$0" tunnel up {file} & daemon=$!
+        for attempt in $(seq 200); do ls /run/airwatt/*.sock > /dev/null 2>&1 && break; sleep 0.05; done
+        socket=$(ls /run/airwatt/*.sock); kill -TERM $daemon; wait $daemon
+        mkdir -p -m 700 /run/airwatt
+        {sys.executable} -c "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])" "$socket"
+        mount -o remount,ro /run || exit 98
+        echo ---- >&2; "$0" tunnel up {file}; echo "$?"
+    """
+    done = call("ip", "netns", "exec", host, "sh", "-c", script, DAEMON)
+    assert done.stdout.splitlines()[-1] == "1", done.stderr
+    said = done.stderr.split("----\n")[1]
+    assert re.fullmatch(r"airwattd: /run/airwatt/\S+\.sock: cannot be removed: Read-only file system\n", said), said

@@ -98,6 +98,13 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
         return Err(Error::new(what, error));
     }
     match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && is_socket(path) => {
+            // Dead, and still there, where nothing can be removed, or else of a daemon that has just begun.
+            let folder = path.parent().unwrap_or(path);
+            let writable = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK);
+            let reason = writable.map_or_else(io::Error::from, |()| error);
+            Err(Error::new(format!("{what}: cannot be removed"), reason))
+        }
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             Err(Error::other(what, "expected a socket or nothing, got another file, which is left as it is"))
         }
@@ -145,12 +152,15 @@ fn is_alive(path: &Path) -> bool {
     false
 }
 
+/// Whether a path is one of a socket. A symbolic link is none, whatever it leads to.
+fn is_socket(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+}
+
 /// Removes the socket at `path` unless a daemon listens there, and returns whether one does. What is no socket is left alone.
 pub fn remove_dead(path: &Path) -> bool {
     let is_alive = is_alive(path);
-    // A symbolic link is no socket, whatever it leads to.
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    if is_socket && !is_alive {
+    if is_socket(path) && !is_alive {
         let _ = std::fs::remove_file(path);
     }
     is_alive

@@ -105,8 +105,8 @@ struct Row {
     /// Timeouts of E2TCP, and how many of them were undone because they came too early.
     timeouts: u64,
     timeouts_undone: u64,
-    /// Bytes of E2TCP sent beyond the payload that was sent once, in per cent of the payload in both directions: acknowledgements
-    /// are what a receiver sends.
+    /// Bytes of E2TCP in both directions beyond the payload that was sent once or delivered, in per cent of that: headers,
+    /// acknowledgements and repetitions.
     overhead_percent: Option<f64>,
     rtt_s_mean: Option<f64>,
     bytes_skipped: u64,
@@ -254,11 +254,10 @@ fn of_row(
     let wireless = row.wireless.unwrap_or_default();
     let useful = wireless.payload_sent - wireless.payload_resent;
     let carried = useful + wireless.bytes_delivered;
-    let percent = |extra: u64| 100.0 * extra as f64 / carried as f64;
+    let beside = (wireless.bytes_sent + wireless.bytes_received).saturating_sub(carried);
     let around = u64::from(carrier_bytes(outer, config.plain));
-    // Only the payload received is counted; 8 bytes are the least E2TCP header, so this is a lower bound.
     let sent = wireless.bytes_sent + wireless.packets_sent * around;
-    let received = wireless.bytes_delivered + wireless.packets_received * (around + 8);
+    let received = wireless.bytes_received + wireless.packets_received * around;
     let [transmitted, taken] = if config.is_base() { [received, sent] } else { [sent, received] };
     let joules = radio.map(|radio| {
         let seconds = |bytes: u64| 8.0 * bytes as f64 / config.rate.as_bps() as f64;
@@ -280,7 +279,7 @@ fn of_row(
         packets_resent: wireless.packets_resent,
         timeouts: wireless.transmission_timeouts + wireless.retransmission_timeouts,
         timeouts_undone: wireless.timeouts_undone,
-        overhead_percent: (carried > 0).then(|| percent(wireless.bytes_sent - useful)),
+        overhead_percent: (carried > 0).then(|| 100.0 * beside as f64 / carried as f64),
         rtt_s_mean: wireless.rtt_mean().map(|rtt| rtt.as_secs_f64()),
         bytes_skipped: wireless.bytes_skipped,
         wired_retransmissions: wired,
@@ -566,6 +565,35 @@ mod tests {
         is(joules(&plain, "2001:db8::1") - v4, of_bytes(20.0));
         is(joules(&plain, "::ffff:192.0.2.2"), v4);
         is(joules(&sealed, "2001:db8::1") - v4, of_bytes(20.0 + 32.0));
+    }
+
+    #[test]
+    fn overhead_is_that_of_both_directions() {
+        let config =
+            Config::parse("interface = \"gw\"\nmode = \"mobile\"\nplain = true\nrate = \"8Mbps\"").unwrap();
+        let end = |port| Endpoint { ip: [192, 0, 2, 1].into(), port };
+        let row = ConnectionRow {
+            id: 0,
+            peer: 0,
+            addresses: Addresses::new(end(1), end(2)).unwrap(),
+            is_own: true,
+            stands: true,
+            socket_bytes: [0; 2],
+            held_bytes: [0; 2],
+            wireless: Some(Statistics {
+                payload_sent: 1_100,
+                payload_resent: 100,
+                bytes_sent: 1_180,
+                bytes_received: 560,
+                bytes_delivered: 500,
+                ..Statistics::default()
+            }),
+            began: Instant::ZERO,
+        };
+        let outer = OuterIp::of("192.0.2.2".parse().unwrap());
+        let row = of_row(&config, &row, (None, outer), &Resent::new(), Instant::ZERO);
+        // Of 1,500 bytes of data, 180 beside those that it sent and 60 beside those that it received.
+        assert_eq!(row.overhead_percent, Some(16.0));
     }
 
     #[test]

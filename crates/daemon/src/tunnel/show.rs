@@ -66,6 +66,7 @@ struct PeerRow {
     packets_sent: u64,
     bytes_sent: u64,
     packets_delivered: u64,
+    bytes_delivered: u64,
     datagrams_sent: u64,
     datagrams_received: u64,
     /// Those of the peer in the form of another association, whose packets are lost.
@@ -176,6 +177,7 @@ impl PeerRow {
             packets_sent: counts.packets,
             bytes_sent: counts.packet_bytes,
             packets_delivered: counts.delivered,
+            bytes_delivered: counts.delivered_bytes,
             datagrams_sent: counts.datagrams,
             datagrams_received: peer.datagrams_received,
             datagrams_other_form: peer.other_form,
@@ -202,11 +204,14 @@ impl PeerRow {
 
 /// Counters of each peer for Prometheus: name, meaning, value.
 type OfPeer = (&'static str, &'static str, fn(&PeerRow) -> Option<u64>);
-const OF_PEERS: [OfPeer; 10] = [
+const OF_PEERS: [OfPeer; 11] = [
     ("airwatt_tunnel_packets_sent_total", "Inner packets sent.", |peer| Some(peer.packets_sent)),
     ("airwatt_tunnel_bytes_sent_total", "Bytes of inner packets sent.", |peer| Some(peer.bytes_sent)),
     ("airwatt_tunnel_packets_delivered_total", "Inner packets received.", |peer| {
         Some(peer.packets_delivered)
+    }),
+    ("airwatt_tunnel_bytes_delivered_total", "Bytes of inner packets received.", |peer| {
+        Some(peer.bytes_delivered)
     }),
     ("airwatt_tunnel_datagrams_lost_total", "Datagrams of the peer that were lost; not with SCTP.", |peer| {
         peer.datagrams_lost
@@ -349,9 +354,10 @@ fn peer_lines(peer: &serde_json::Value, radio: Option<&str>) -> Vec<String> {
             .push(format!("  of these {} datagrams have not left, since there was no session", of("unsent")));
     }
     lines.push(format!(
-        "  received: {} packets in {} datagrams{}",
+        "  received: {} packets in {} datagrams, {} bytes{}",
         of("packets_delivered"),
         of("datagrams_received"),
+        of("bytes_delivered"),
         match (peer["datagrams_lost"].as_u64(), peer["datagrams_repeated"].as_u64()) {
             (Some(lost), _) => format!(", {lost} lost"),
             (None, Some(repeated)) => format!("; {repeated} sent again"),

@@ -17,6 +17,7 @@ use crate::tcp::{ReceiveBuffer, SendBuffer};
 impl<S: SendBuffer, R: ReceiveBuffer> Connection<S, R> {
     pub(super) fn on_packet(&mut self, packet: &E2tcpPacket, payload: &R::Payload, now: Instant) {
         self.statistics.packets_received += 1;
+        self.statistics.bytes_received += packet.bytes() as u64;
         if !self.matches_connection(packet) {
             return;
         }

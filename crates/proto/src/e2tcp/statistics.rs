@@ -27,6 +27,8 @@ pub struct Statistics {
     pub retransmission_timeouts: u64,
     /// Packets received, of every kind.
     pub packets_received: u64,
+    /// Their bytes, headers included.
+    pub bytes_received: u64,
     /// Payload delivered to the application in order, in bytes; gaps are not counted.
     pub bytes_delivered: u64,
     /// Bytes acknowledged without having arrived, less those that arrived later.

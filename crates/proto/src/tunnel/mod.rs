@@ -164,6 +164,8 @@ pub struct Counts {
     pub keep_alives: u64,
     /// Packets delivered to the own host.
     pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
 }
 
 /// One end of a tunnel over an association `A`.
@@ -347,6 +349,7 @@ impl<A: Association> Tunnel<A> {
                 }
                 AssociationOutput::Deliver(packet) => {
                     self.counts.delivered += 1;
+                    self.counts.delivered_bytes += u64::from(packet.bytes());
                     if self.triggers() {
                         self.interval.note_received(now);
                     }
