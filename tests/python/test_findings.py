@@ -452,6 +452,23 @@ def test_reports_are_no_keep_alives(airwatt, tmp_path, size, is_report):
     assert found["exchanges"] == ("reports" if is_report else "keep-alives")
 
 
+def test_an_undecidable_bit_names_the_number_that_is_missing(airwatt, tmp_path):
+    """A monitor that missed one beacon of those without the bit left two reasons, and named no number."""
+    whole = (SHIPPED / "tim-never-set-guilty.pcap").read_bytes()
+    starts = [24]
+    while starts[-1] < len(whole):
+        starts.append(starts[-1] + 16 + int.from_bytes(whole[starts[-1] + 8 : starts[-1] + 12], "little"))
+    # The first of its three beacons without the bit.
+    capture = tmp_path / "missed.pcap"
+    capture.write_bytes(whole[: starts[20]] + whole[starts[21] :])
+    (found,) = [one for one in airwatt("analyze", capture, "--json").json["findings"] if one["kind"] == "tim-never-set"]
+    assert (found["count"], found["undecidable"]) == (0, 1)
+    (detail,) = [place["detail"] for place in found["occurrences"] if place["verdict"] == "undecidable"]
+    assert detail.endswith(
+        "it may be another frame: of the access point's numbers, 10 is missing between packets 19 and 21"
+    )
+
+
 def test_agreements_on_sleep_are_listed_by_station(airwatt):
     capture = SHIPPED / "late-fetch-near.pcap"
     [station] = airwatt("analyze", capture, "--policy", "psm", "--json").json["air"]["stations"]

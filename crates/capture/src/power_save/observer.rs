@@ -147,7 +147,7 @@ impl Observer {
                 self.response(packet, frame, sender, receiver);
             }
             if let Some(bssid) = frame.bssid.filter(|bssid| frame.transmitter == Some(*bssid)) {
-                self.cells.entry(bssid).or_default().sequences.note(frame, packet.at);
+                self.cells.entry(bssid).or_default().sequences.note(frame, (packet.at, packet.number));
             }
             if let Some(beacon) = frame.beacon.and_then(|at| capture.beacons.get(at as usize)) {
                 self.cells.entry(beacon.bssid).or_default().beacon(packet, frame, beacon, &mut self.findings);

@@ -10,6 +10,7 @@ use std::fmt;
 use airwatt_base::Instant;
 use airwatt_dot11::{FrameKind, MacAddress};
 
+use super::Mark;
 use crate::packet::AirFrame;
 
 /// A counter of sequence numbers.
@@ -25,10 +26,33 @@ pub(super) enum Counter {
     Shared(MacAddress),
 }
 
+/// Numbers of a counter that are missing, and the packets before and after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    first: u16,
+    last: u16,
+    packets: [u32; 2],
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [before, after] = self.packets;
+        if self.first == self.last {
+            write!(f, "{} is missing between packets {before} and {after}", self.first)
+        } else {
+            write!(f, "{} to {} are missing between packets {before} and {after}", self.first, self.last)
+        }
+    }
+}
+
 /// Numbers that follow each other without a gap.
 #[derive(Clone, Copy, Debug)]
 struct Unbroken {
     last: u16,
+    /// The packet that has it.
+    packet: u32,
+    /// What is missing before them; `None` at the begin, and where a number was smaller than the one before.
+    gap: Option<Gap>,
     since: Instant,
     /// Time of the last of them.
     until: Instant,
@@ -45,6 +69,10 @@ pub(super) struct Sequences {
     pub(super) is_apart: bool,
 }
 
+/// The bits of a number.
+const NUMBERS: u16 = 0xfff;
+/// Larger steps lead back rather than forward.
+const MOST_MISSING: u16 = 0x7ff;
 /// A counter is shared if beacons and other frames took turns this often: by chance numbers fit once in 4,096 times.
 const TURNS: u32 = 2;
 
@@ -66,7 +94,7 @@ impl Counter {
 
 impl Sequences {
     /// Enters a frame.
-    pub(super) fn note(&mut self, frame: &AirFrame, at: Instant) {
+    pub(super) fn note(&mut self, frame: &AirFrame, (at, packet): Mark) {
         let (Some(counter), Some(control)) = (Counter::of(frame), frame.sequence_control) else { return };
         let number = control >> 4;
         let is_beacon = matches!(counter, Counter::Beacons(_));
@@ -75,7 +103,15 @@ impl Sequences {
             Counter::Qos(..) | Counter::Shared(_) => None,
         };
         for counter in [Some(counter), shared].into_iter().flatten() {
-            let fresh = Unbroken { last: number, since: at, until: at, was_beacon: is_beacon, turns: 0 };
+            let fresh = Unbroken {
+                last: number,
+                packet,
+                gap: None,
+                since: at,
+                until: at,
+                was_beacon: is_beacon,
+                turns: 0,
+            };
             let run = self.runs.entry(counter).or_insert(fresh);
             let step = number.wrapping_sub(run.last) & 0xfff;
             run.until = at;
@@ -87,9 +123,20 @@ impl Sequences {
                 run.turns += u32::from(run.was_beacon != is_beacon);
             } else {
                 run.since = at;
+                let next = |number: u16, by: u16| number.wrapping_add(by) & NUMBERS;
+                run.gap = (2..=MOST_MISSING).contains(&step).then(|| Gap {
+                    first: next(run.last, 1),
+                    last: next(number, NUMBERS),
+                    packets: [run.packet, packet],
+                });
             }
-            (run.last, run.was_beacon) = (number, is_beacon);
+            (run.last, run.packet, run.was_beacon) = (number, packet, is_beacon);
         }
+    }
+
+    /// What is missing of a counter before the frames that follow each other now, if that is so after `since`.
+    pub(super) fn gap_after(&self, counter: Counter, since: Instant) -> Option<Gap> {
+        self.runs.get(&counter).filter(|run| run.since > since)?.gap
     }
 
     /// Since when no frame of the counter was missed, up to the last that was captured.

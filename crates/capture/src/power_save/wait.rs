@@ -1,5 +1,6 @@
 //! A station's request for what is buffered, a frame that came long after one, and what may explain that.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use airwatt_base::{Instant, Span};
@@ -132,7 +133,7 @@ pub(super) struct Concealed {
     /// The frame that came.
     pub(super) came: Mark,
     /// Why that does not have to be the announced one, or no beacon had to announce it.
-    pub(super) doubt: Option<&'static str>,
+    pub(super) doubt: Option<Cow<'static, str>>,
     /// What a verdict assumes.
     pub(super) assumption: &'static str,
     /// Whether the monitor heard the access point so well that it would have heard it acknowledge that the station left power save for each of

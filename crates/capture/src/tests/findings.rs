@@ -653,7 +653,7 @@ fn a_frame_that_no_beacon_announced_says_what_else_explains_it() {
     let ends = |detail: String, with: &str| assert!(detail.ends_with(with), "{detail}");
     ends(detail_with(true, false, 2), "whose times are not those on the air");
     ends(detail_with(false, true, 2), "its first transmission was not captured");
-    ends(detail_with(false, false, 3), "or it answers a later request");
+    ends(detail_with(false, false, 3), "of the access point's numbers, 2 is missing between packets 4 and 9");
 }
 
 /// The TWT element of a request or an answer: an announced agreement of flow 2, 64 units of 256 us each second.

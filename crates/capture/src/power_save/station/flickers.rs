@@ -73,7 +73,7 @@ impl StationState {
         let promise = Promise::of_beacon(announcing, if kept.is_empty() { clear } else { kept });
         let announced = |beacon: &Mark| cell.with_tim(beacon.0, came.0, aid).map_or(came.0, |(at, _)| at);
         let concealed = Concealed {
-            doubt,
+            doubt: doubt.map(Into::into),
             assumption: self.assumption().map_or(ANNOUNCED, |_| ANNOUNCED_NOR_MISSED),
             hears_naps: false,
             was_unseen: self.assumption().is_some() && self.was_unseen_since(from.0),

@@ -1,5 +1,6 @@
 //! What More Data obliges an access point to: another frame is buffered, beacons announce it until it is fetched, and who asks receives it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use airwatt_base::{Instant, Span};
@@ -144,7 +145,7 @@ impl StationState {
         let assumption = self.assumption();
         let concealed = Concealed {
             doubt: is_aged
-                .then_some(DISCARDED)
+                .then_some(DISCARDED.into())
                 .or_else(|| self.doubt_of_promise(&promise, delivery, cell, has_just_woken)),
             assumption: match assumption {
                 Some(_) => NOT_DISCARDED_NOR_MISSED,
@@ -178,7 +179,7 @@ impl StationState {
         for concealed in std::mem::take(&mut self.concealed) {
             let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, announced } = concealed;
             let untrue = promise.by == Announcer::Tim && findings.shows_untrue_bits(self.record.mac);
-            let doubt = doubt.or(untrue.then_some(UNTRUE));
+            let doubt = doubt.or(untrue.then_some(UNTRUE.into()));
             let (mut violated, mut late) = (0, None);
             for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
                 let proven = self.uplink.proves_sleep(beacon.0).map(|asleep| (asleep, assumption));
@@ -217,7 +218,7 @@ impl StationState {
                 }
             }
             if violated == 0 {
-                let why = doubt.unwrap_or("the station may have left power save unseen");
+                let why = doubt.unwrap_or("the station may have left power save unseen".into());
                 let then = format!("and then the frame of packet {} came; {why}", came.1);
                 self.leave_concealed(&promise, Some(came.1), &then, findings);
             }
@@ -271,17 +272,39 @@ impl StationState {
         }
     }
 
-    /// Whether the frame is the one that More Data announced at `since`: no other was sent to the station, with its counter or as
-    /// management, which is numbered with all but QoS data, and it does not answer what the station sent later.
-    fn is_promised(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> bool {
+    /// Why the frame does not have to be the one that More Data announced at `since`: another may have been sent to the station, with its
+    /// counter or as management, which is numbered with all but QoS data, or it answers what the station sent later.
+    fn doubt_of_next(&self, delivery: &Delivery<'_>, cell: &Cell, since: Instant) -> Option<String> {
+        if let Some((_, asked)) = delivery.not_before.filter(|(asked, _)| *asked > since) {
+            return Some(format!(
+                "it may be another frame, since it answers packet {asked}, which came later"
+            ));
+        }
         let bssid = self.record.bssid;
+        let shared =
+            bssid.map_or([None; 2], |bssid| [Counter::Shared(bssid), Counter::Beacons(bssid)].map(Some));
+        let own = delivery.counter.filter(|counter| !matches!(counter, Counter::Plain(_)));
+        let missing = |of: &str, counters: &[Option<Counter>]| {
+            // Beacons and other frames may have one counter or not.
+            let is_one = |counter: &&Counter| cell.sequences.unbroken_since(**counter).is_some();
+            let counter = counters.iter().flatten().find(is_one);
+            let gap = counter.and_then(|counter| cell.sequences.gap_after(*counter, since));
+            gap.map_or_else(
+                || format!("it may be another frame, since one of {of} may have been missed"),
+                |gap| format!("it may be another frame: of {of}, {gap}"),
+            )
+        };
+        if !self.is_next_since(delivery, since) {
+            return Some(match own {
+                Some(own) => missing("the numbers of data to the station", &[Some(own)]),
+                None => missing("the access point's numbers", &[shared[0], delivery.counter]),
+            });
+        }
         let beacons = bssid.and_then(|bssid| cell.beacons_unbroken_since(bssid));
-        let is_plain = matches!(delivery.counter, Some(Counter::Plain(_)));
-        self.is_next_since(delivery, since)
-            && (is_plain
-                || beacons.is_some_and(|unbroken| unbroken <= since)
-                    && !self.missed_management_since(delivery, since))
-            && delivery.not_before.is_none_or(|(asked, _)| asked <= since)
+        let is_complete = beacons.is_some_and(|unbroken| unbroken <= since)
+            && !self.missed_management_since(delivery, since);
+        (own.is_some() && !is_complete)
+            .then(|| missing("the access point's numbers of beacons and management", &shared))
     }
 
     /// Why the frame that More Data announced does not have to be this one, or no beacon had to announce it.
@@ -291,26 +314,20 @@ impl StationState {
         delivery: &Delivery<'_>,
         cell: &Cell,
         has_just_woken: bool,
-    ) -> Option<&'static str> {
-        if promise.doubt.is_some() {
-            return promise.doubt;
-        }
+    ) -> Option<Cow<'static, str>> {
         let since = promise.mark.0;
-        self.doubt_of_bits(delivery, cell, since).or_else(|| {
-            if promise.has_woken && !has_just_woken {
-                Some("it may be another frame, since the station had left power save before it")
-            } else if promise.counter != delivery.counter {
-                Some(
-                    "it has another traffic identifier or counter, so that it may be another frame and the announced one was missed or given up",
-                )
-            } else if !self.is_promised(delivery, cell, since) {
-                Some(
-                    "it may be another frame, since one in between may have been missed or it answers a later request",
-                )
-            } else {
-                None
-            }
-        })
+        if let Some(doubt) = promise.doubt.or_else(|| self.doubt_of_bits(delivery, cell, since)) {
+            return Some(doubt.into());
+        }
+        if promise.has_woken && !has_just_woken {
+            return Some("it may be another frame, since the station had left power save before it".into());
+        }
+        if promise.counter != delivery.counter {
+            return Some(
+                "it has another traffic identifier or counter, so that it may be another frame and the announced one was missed or given up".into(),
+            );
+        }
+        self.doubt_of_next(delivery, cell, since).map(Cow::Owned)
     }
 
     /// Why beacons since a time need not have the station's bit, or do not show it, whatever frame came then.

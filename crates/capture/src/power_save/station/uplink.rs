@@ -65,7 +65,7 @@ impl Uplink {
     }
 
     fn note(&mut self, packet: &CapturedPacket, frame: &AirFrame, (asleep, heard): (Option<bool>, bool)) {
-        self.numbers.note(frame, packet.at);
+        self.numbers.note(frame, (packet.at, packet.number));
         let number = Counter::of(frame).zip(frame.sequence_control.map(|control| control >> 4));
         self.frames.push(ModeFrame { at: packet.at, packet: packet.number, asleep, heard, number });
     }
