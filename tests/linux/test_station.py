@@ -239,6 +239,12 @@ def test_the_file_of_the_service_is_read_if_none_is_named():
     done = call("unshare", "--mount", "sh", "-c", script, DAEMON, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "/etc/airwatt/station.toml: obsrve: unknown field `obsrve`, expected one of `interface`" in done.stderr
+    # No daemon runs with that, which `status` does not leave to the journal to say.
+    asked = call("unshare", "--mount", "sh", "-c", script.replace("run --check", "status"), DAEMON, check=False)
+    assert (asked.returncode in (1, 4), len(asked.stderr.splitlines())) == (True, 1)
+    assert "; a daemon would end with status 2: /etc/airwatt/station.toml: obsrve: unknown field" in asked.stderr
+    well = script.replace("echo 'obsrve = 1' >", "echo 'observe = true' >").replace("run --check", "status")
+    assert "would end" not in call("unshare", "--mount", "sh", "-c", well, DAEMON, check=False).stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for a namespace of mounts")

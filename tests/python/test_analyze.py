@@ -189,7 +189,7 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     assert airwatt("analyze", CAPTURE, "--offset", "1s").is_one_line("--offset", "--current")
 
 
-def _meter_of(run, path, currents_ma):
+def _meter_of(run, path, currents_ma, noise_ma=0.0):
     """Writes what a meter would show of a simulated run: means of a millisecond of the current of each state."""
     import numpy as np
 
@@ -198,6 +198,7 @@ def _meter_of(run, path, currents_ma):
     spent = np.cumsum([0.0] + [currents_ma[row["state"]] * row["duration_ns"] / 1e6 for row in states])
     times = np.arange(0.0, ends[-1], 1.0)
     means = 1e3 * np.diff(np.interp(times, ends, spent))
+    means += 1e3 * noise_ma * np.random.default_rng(1).standard_normal(len(means))
     lines = [f"{time:.2f},{current:.3f}" for time, current in zip(times[:-1], means, strict=True)]
     path.write_text("Timestamp(ms),Current(uA)\n" + "\n".join(lines) + "\n")
 
@@ -241,6 +242,33 @@ def test_a_run_and_its_own_current_give_the_profile_back(airwatt, tmp_path):
         assert states[name]["measured_a"] == pytest.approx(1e-3 * expected_ma, rel=0.03), name
         # Transmission is predicted at the rate that frames went at.
         assert states[name]["predicted_c"] / states[name]["time_s"] == pytest.approx(1e-3 * expected_ma, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("load_ma", "noise_ma"),
+    [
+        (0.2, 0.03),
+        (0.25, 0.03),
+        (0.28, 0.03),
+        (0.3, 0.03),
+        (0.32, 0.03),
+        (0.36, 0.03),
+        (1.0, 0.1),
+        (61.3, 0.3),
+        (61.3, 1.0),
+    ],
+)
+def test_a_load_does_not_change_how_long_a_device_sleeps(airwatt, tmp_path, load_ma, noise_ma):
+    """Beside 0.32 mA a device slept for 8.7 % of the time, beside 61.3 mA and a noise of 1 mA for 59 %: it is 97 %."""
+    run = library.run(_reports_each_5_s(tmp_path), trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    own = {"transmit": 285.0, "receive": 84.0, "listen": 84.0, "sleep": 0.14, "wake-up": 24.8}
+    _meter_of(run, trace, {state: own_ma + load_ma for state, own_ma in own.items()}, noise_ma)
+    asked = ["analyze", capture, "--radio", "esp32-c3", "--current", trace, "--json"]
+    current = airwatt(*asked).json["current"]
+    assert current["asleep_share"] == pytest.approx(current["predicted_asleep_share"], abs=0.015)
+    assert current["verdict"]["kind"] == "load" or load_ma < 0.3
 
 
 def test_what_a_load_and_a_host_are_worth_is_said_beside_each_other(airwatt, tmp_path):

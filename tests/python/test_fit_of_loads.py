@@ -179,6 +179,30 @@ def test_wake_ups_of_the_host_are_no_part_of_a_beacon(airwatt, tmp_path):
     assert (radio.sleep_w - radio.housekeeping_w) / 3.3 == pytest.approx(0.28e-3, rel=0.02)
 
 
+@pytest.mark.parametrize("asleep_ma", [0.05, 0.14, 0.2])
+@pytest.mark.parametrize("period", [1, 3])
+def test_what_an_associated_host_takes_between_beacons_is_kept_beside_a_measured_sleep(
+    airwatt, tmp_path, asleep_ma, period
+):
+    """Sleep as measured without an association took the place of what lies between beacons: 42 % too little."""
+    floor_ma, beacons, both = 0.25, tmp_path / "beacons.csv", tmp_path / "both.csv"
+    truth = {each: idle_ma(CHIP, each) + floor_ma - 0.14 for each in (1, 3, 10)}
+    trace(beacons, truth[period], floor_ma, hertz=2_000, seconds=40.0, period=period, noise_ma=0.02)
+    first, *lines = beacons.read_text().splitlines()
+    before = [f"{0.5 * index:.4f},{1e3 * asleep_ma:.3f}" for index in range(40_000)]
+    after = [f"{float(line.split(',')[0]) + 20_000:.4f},{line.split(',')[1]}" for line in lines]
+    both.write_text("\n".join([first, *before, *after]) + "\n")
+    states = ["--state", "sleep=0s..19s", "--state", f"dtim{period}=20s..60s"]
+    new, said = fitted(airwatt, tmp_path, "--fit", both, *states)
+    assert "wake-ups of the host for itself; what the average has beyond that is the wake-up's for a beacon" in said
+    for each, true_ma in truth.items():
+        low_ma, mean_ma, high_ma = band_ma(new, each)
+        assert mean_ma == pytest.approx(true_ma, rel=0.05), each
+        assert low_ma * (1 - RUN) <= true_ma <= high_ma * (1 + RUN), each
+    radio = library.laboratory.radio(str(new))
+    assert (radio.sleep_w - radio.housekeeping_w) / 3.3 == pytest.approx(1e-3 * asleep_ma, rel=0.02)
+
+
 def test_a_trace_of_a_host_that_is_awake_is_refused_for_that(airwatt, tmp_path):
     """Its wake-ups had less than nothing, for which a setting of the profile was blamed."""
     csv = tmp_path / "trace.csv"

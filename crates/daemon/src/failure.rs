@@ -31,6 +31,16 @@ impl Failure {
         })
     }
 
+    /// The same, with more to say behind it.
+    pub(crate) fn with(self, more: &str) -> Self {
+        match self {
+            Self::Failed(line) => Self::Failed(line + more),
+            Self::Input(line) => Self::Input(line + more),
+            Self::Missing(line) => Self::Missing(line + more),
+            Self::Taken(line) => Self::Taken(line + more),
+        }
+    }
+
     /// A system call failed that was for `what`.
     pub(crate) fn of_io(what: &str, error: &std::io::Error) -> Self {
         let text = format!("{what}: {}", reason_of(error));

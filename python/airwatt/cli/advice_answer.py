@@ -227,6 +227,7 @@ def _notes(found: Advice) -> Iterator[str]:
     best = found.ranked[0]
     yield from _round_trip(found)
     yield from few(found, best)
+    yield from _beyond_the_percentile(found, best)
     yield from _of_own_profile(found)
     yield from _unasked(found, best)
     if (best.candidate.listen_interval or 1) > 1:
@@ -246,6 +247,18 @@ def _notes(found: Advice) -> Iterator[str]:
         yield f"not tried: {found.untried}"
     if name(best, found).endswith(UNSETTABLE):
         yield "* nothing sets all of it: a driver or a firmware would have to do it"
+
+
+def _beyond_the_percentile(found: Advice, best: Row) -> Iterator[str]:
+    """Says so where one packet in twenty is within the budget, and one in a hundred far from it."""
+    from airwatt.tables import quantity
+
+    figures = best.simulation
+    if figures is not None and figures.delay_p99_s is not None and figures.delay_p99_s > found.budget_s:
+        yield (
+            f"one in a hundred is delayed by {quantity(figures.delay_p99_s, 's')} or more (the 99th percentile), beyond "
+            f"the {quantity(found.budget_s, 's')} that the 95th is held against"
+        )
 
 
 def _unasked(found: Advice, best: Row) -> Iterator[str]:

@@ -53,7 +53,7 @@ def make(
     powers = [(key, volts * amperes) for key, amperes in measured if key in _STATES]
     if len({period for period, _ in periods}) < len(periods) or len({key for key, _ in powers}) < len(powers):
         raise InputError("--state, --fit-averages: expected each state and each average once")
-    between_a = _between(traced, [key for key, _ in measured])
+    between_a = _between(traced, dict(measured))
     between = None if between_a is None else (volts * between_a[0], volts * between_a[1])
     radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers, between, name is not None)))
     own = {key for key, _ in powers} | ({"wake_up"} if periods else set()) | ({"sleep"} if between else set())
@@ -116,13 +116,17 @@ class _LongWakeUps(NamedTuple):
     """Of the charge in the time of the state."""
 
 
-def _between(traced: list[_Traced], measured: list[str]) -> tuple[float, float] | None:
-    """The current between beacons, the usual and the mean one, where one average is all that says what sleep takes."""
+def _between(traced: list[_Traced], measured: Mapping[str, float]) -> tuple[float, float] | None:
+    """The currents asleep and, on the average, between beacons, where one average is all that has beacons.
+
+    Asleep is what was measured without an association or, without that, the usual current between beacons.
+    """
     averages = [key for key in measured if _AVERAGE.fullmatch(key)]
     known = [one.between_a for one in traced if one.key in averages]
-    if len(averages) != 1 or "sleep" in measured or not known or known[0] is None:
+    if len(averages) != 1 or not known or known[0] is None:
         return None
     floor_a, mean_a = known[0]
+    floor_a = measured.get("sleep", floor_a)
     return (mean_a if mean_a < (1 + _SAME) * floor_a else floor_a), mean_a
 
 
@@ -131,11 +135,11 @@ def _of_sleep(radio: Record, between_a: tuple[float, float] | None) -> Iterator[
     from airwatt.tables import quantity
 
     if between_a is not None:
-        taken_a, mean_a = between_a
-        floor_a = min(taken_a, mean_a)
+        asleep_a, mean_a = between_a
+        rest = f", and {quantity(mean_a - asleep_a, 'A')} wake-ups of the host for itself" if mean_a > asleep_a else ""
         yield (
-            f"between beacons the trace has {quantity(mean_a, 'A')} on the average, mostly {quantity(floor_a, 'A')}: "
-            f"{quantity(taken_a, 'A')} are taken to be sleep, and the rest of the average the wake-up's"
+            f"between beacons the trace has {quantity(mean_a, 'A')} on the average: {quantity(asleep_a, 'A')} are taken "
+            f"to be sleep{rest}; what the average has beyond that is the wake-up's for a beacon"
         )
     elif radio.other_sleep_w is not None:
         yield f"warning: {radio.assumed.sleep}"

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use airwatt_energy::RadioState;
 use airwatt_sim::replay::RadioPeriod;
 
 use super::align::{self, Aligned};
@@ -172,7 +173,7 @@ impl<'a> Compared<'a> {
     fn asleep_share(&self, trace: &Trace, more_a: f64) -> Option<f64> {
         let (doze_a, on_a) =
             (verdict::doze_limit(&self.own, self.load_a), verdict::on_limit(&self.own, self.load_a));
-        let limit_a = sleep_limit(trace, doze_a + more_a, on_a)?;
+        let limit_a = sleep_limit(trace, doze_a + more_a, on_a + more_a)?;
         self.share(trace, |current| current <= limit_a)
     }
 
@@ -188,15 +189,22 @@ impl<'a> Compared<'a> {
         asleep_share(self.prediction.periods, between)
     }
 
+    /// How far the current between pulses is above that of sleep.
+    fn above_sleep(&self, pulses: &Pulses) -> f64 {
+        (pulses.base_a - self.own[RadioState::Sleep as usize]).max(0.0)
+    }
+
     /// The verdict without what the beacons say that were received.
     fn verdict(&self, pulses: Option<Pulses>) -> CurrentVerdict {
         let (placed, seen) = (&self.placed, &*self.seen);
+        // Between pulses the radio sleeps, whatever the current is there.
+        let more_a = pulses.map_or(0.0, |pulses| self.above_sleep(&pulses));
         let measured = verdict::Measured {
             mean_a: placed.fit.as_ref().map_or(self.mean_a, Fit::mean_a),
             covered_s: seen.covered_s(),
             low_a: low_and_high(seen).0,
             varies: varies(seen),
-            asleep_share: self.asleep_share(seen, 0.0),
+            asleep_share: self.asleep_share(seen, more_a),
             samples_are_long: self.trace.sample_s() > LONGEST_SAMPLE_S,
             radio_on_share: self.radio_on_share(seen),
             predicted_a: placed.predicted().1,
@@ -242,8 +250,12 @@ impl<'a> Compared<'a> {
             .as_ref()
             .and_then(|rises| HostWakeups::of(rises, verdict::on_limit(own, self.load_a), beacons_s));
         verdict.text += &host_wakeups.as_ref().map(HostWakeups::text).unwrap_or_default();
-        // Beside a load a device sleeps at a higher current.
-        let found_a = verdict.more_a.filter(|_| verdict.kind == CurrentVerdictKind::Load).unwrap_or(0.0);
+        // Beside a load a device sleeps at a higher current, and beside a host that is awake it does not.
+        let found_a = match verdict.kind {
+            CurrentVerdictKind::Load | CurrentVerdictKind::LoadOrHost => verdict.more_a.unwrap_or(0.0),
+            CurrentVerdictKind::HostAwake | CurrentVerdictKind::Awake => 0.0,
+            _ => pulses.map_or(0.0, |pulses| self.above_sleep(&pulses)),
+        };
         let windows = shown.zip(offset_s).map(|(shown, offset_s)| {
             let every_s = beacons_every_s(prediction.periods).filter(|_| placed.beacons_in_sleep);
             windows::of(shown, &placed.periods, &placed.currents, offset_s, every_s)

@@ -219,8 +219,11 @@ pub(super) fn of(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrent
     // Long samples of a device that sleeps may be as steady as those of one that does not, but not as high.
     let is_on = !measured.varies && measured.mean_a >= on_limit(currents, measured.load_a);
     let asleep = measured.asleep_share.or(is_on.then_some(0.0));
-    let is_asleep = asleep.is_some_and(|asleep| asleep >= LEAST_ASLEEP)
-        || measured.low_a <= doze_limit(currents, measured.load_a);
+    let doze_a = doze_limit(currents, measured.load_a);
+    let is_asleep = match measured.pulses {
+        Some(pulses) => pulses.base_a <= doze_a,
+        None => asleep.is_some_and(|asleep| asleep >= LEAST_ASLEEP) || measured.low_a <= doze_a,
+    };
     // A mean may be that of the prediction by accident, with a radio that sleeps beside something.
     let is_beside = sleeps_by_plan && !is_asleep && measured.pulses.is_some();
     let is_close = measured.ratio().abs() <= radio.error().unwrap_or(0.0).max(CLOSE);

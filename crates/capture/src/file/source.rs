@@ -263,6 +263,16 @@ impl<'a> Source<'a> {
         Ok(Self { bytes, is_compressed, progress, decompressed: 0 })
     }
 
+    /// Whether all of the compressed data was read, and its checksum says that some of it is wrong, wherever that is.
+    pub(super) fn is_wrong_checksum(&self, error: &io::Error) -> bool {
+        self.is_damage(error) && error.to_string().contains("checksum")
+    }
+
+    /// Whether a block of gzip's cannot be decoded, which may be long behind the damage. Zstandard's errors do not say it.
+    pub(super) fn is_corrupt(&self, error: &io::Error) -> bool {
+        self.is_damage(error) && error.to_string().contains("corrupt deflate stream")
+    }
+
     /// Whether an error that a read returned is damage of the compressed data rather than the system's.
     pub(super) fn is_damage(&self, error: &io::Error) -> bool {
         let is_ours = error.get_ref().is_some_and(|inner| inner.is::<Expanded>());

@@ -188,6 +188,30 @@ fn what_a_compressed_file_has_before_its_damage_is_kept() {
     assert!(what.contains("compressed data"), "{what}");
 }
 
+/// A bit that flips in the compressed data may change any packet, which only the checksum at its end says.
+#[test]
+fn a_compressed_file_with_a_wrong_checksum_is_refused() {
+    let mut file = File::new(101);
+    for number in 0..200 {
+        file = file.packet(number, &udp(A, B, (1, 2), u16::try_from(number % 90).unwrap()));
+    }
+    // Stored blocks, in which no bit is one of a code.
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    std::io::Write::write_all(&mut encoder, &file.0).unwrap();
+    let whole = encoder.finish().unwrap();
+    assert_eq!(Capture::read("x.pcap.gz", &whole[..]).unwrap().packets.len(), 200);
+    let zstd =
+        ruzstd::encoding::compress_to_vec(&file.0[..], ruzstd::encoding::CompressionLevel::Uncompressed);
+    for (mut bytes, end) in [(whole, 8), (zstd, 4)] {
+        for at in [bytes.len() / 2, bytes.len() - end] {
+            bytes[at] ^= 4;
+            let error = Capture::read("x.pcap.gz", &bytes[..]).unwrap_err().to_string();
+            assert!(error.contains("any of its packets may be wrong"), "{at}: {error}");
+            bytes[at] ^= 4;
+        }
+    }
+}
+
 #[test]
 fn jumps_of_the_clock_cut_the_capture() {
     let packet = udp(A, B, (1, 2), 0);

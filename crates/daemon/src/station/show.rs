@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::account::{Band, PeriodRow};
+use super::config::Config;
 use super::doze::Doze;
 use super::supply::Supply;
 use super::verdict;
@@ -276,9 +277,22 @@ fn nobody(name: &str, options: &Show) -> Failure {
     Failure::Failed(format!("no station daemon runs on {}{hint}", waiting::described(name)))
 }
 
+/// Why nothing runs is in its file, if no daemon can begin with that, and this user may read it.
+fn with_its_file(failure: Failure, options: &Show) -> Failure {
+    let file = Config::file(None, &options.interface);
+    if file.is_none_or(|file| std::fs::File::open(file).is_err()) {
+        return failure;
+    }
+    match Config::of_command(None, &options.interface) {
+        Err(Failure::Input(line)) => failure.with(&format!("; a daemon would end with status 2: {line}")),
+        _ => failure,
+    }
+}
+
 /// `airwattd station status`.
 pub(super) fn status(options: &Status) -> Result<(), Failure> {
-    let document = ask(&interface(&options.show)?, &options.show)?;
+    let asked = interface(&options.show).and_then(|name| ask(&name, &options.show));
+    let document = asked.map_err(|failure| with_its_file(failure, &options.show))?;
     if options.metrics {
         output::print(&metrics(&document).to_string());
         return Ok(());
