@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airwatt import bands, laboratory
 from airwatt._core import InputError
+from airwatt.advice import platforms
 from airwatt.bands import spaced
 from airwatt.tables import quantity
 
@@ -46,17 +47,38 @@ def of_analysis(document: Mapping[str, Any]) -> Iterator[str]:
 
 def timeouts(scenario: Scenario) -> Iterator[str]:
     """Notes on a chip's own timeout."""
-    values = scenario.to_dict()
-    if not values.get("wifi"):
-        return
-    own = [station["radio"] for station in values["station"] if station["power_save"] == {"policy": "timeout"}]
-    for radio in map(laboratory.radio, dict.fromkeys(own)):
+    for radio in map(laboratory.radio, _with_own_timeout(scenario)):
         if radio.timeout_s is not None:
             timeout = quantity(radio.timeout_s, "s")
             beacons = ", and wakes up for DTIM beacons" if radio.wakes_for_dtims else ""
             whose = f"that of {radio.name} as it comes, {timeout}{beacons}"
             other = "50ms" if radio.timeout_s == 0.1 else "100ms"
             yield f"note: policy timeout is {whose}; timeout:timeout={other} is another"
+        yield from off_as_it_comes(str(radio.name))
+
+
+def never_sleeping(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """Notes on chips that are compared by policy timeout, each once, and do not sleep as they come."""
+    radios = dict.fromkeys(radio for scenario in scenarios for radio in _with_own_timeout(scenario))
+    for radio in radios:
+        yield from off_as_it_comes(radio)
+
+
+def _with_own_timeout(scenario: Scenario) -> list[str]:
+    """The radios of stations with policy timeout and nothing that says how long."""
+    values = scenario.to_dict()
+    stations = values["station"] if values.get("wifi") else ()
+    own = [station["radio"] for station in stations if station["power_save"] == {"policy": "timeout"}]
+    return list(dict.fromkeys(own))
+
+
+def off_as_it_comes(radio: str) -> Iterator[str]:
+    """A note on a chip of which policy timeout is not what it does as it comes."""
+    if platforms.is_off_as_it_comes(radio):
+        yield (
+            f"note: policy timeout is not that of {radio} as it comes: {platforms.of_chip(radio)} has power save off "
+            "until it is set (policy active); airwatt advise says how"
+        )
 
 
 def given_up(result: RunResult, choice: str = "") -> Iterator[str]:

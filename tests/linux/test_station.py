@@ -243,7 +243,7 @@ def test_the_file_of_the_service_is_read_if_none_is_named():
     asked = call("unshare", "--mount", "sh", "-c", script.replace("run --check", "status"), DAEMON, check=False)
     assert (asked.returncode in (1, 4), len(asked.stderr.splitlines())) == (True, 1)
     assert "; a daemon would end with status 2: /etc/airwatt/station.toml: obsrve: unknown field" in asked.stderr
-    well = script.replace("echo 'obsrve = 1' >", "echo 'observe = true' >").replace("run --check", "status")
+    well = script.replace("echo 'obsrve = 1' >", "echo 'observe = \"5min\"' >").replace("run --check", "status")
     assert "would end" not in call("unshare", "--mount", "sh", "-c", well, DAEMON, check=False).stderr
 
 

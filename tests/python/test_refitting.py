@@ -122,3 +122,19 @@ def test_a_board_of_the_user_is_the_radio_of_a_captured_cell(airwatt, tmp_path):
         assert answer.status == 0, answer.err
         # A chip that has 2.4 GHz alone is known by the name that its measured board has.
         assert " ".join(answer.out.split()).count("esp32-c3-measured has 2.4 GHz alone") == notes
+
+
+def test_a_second_measurement_keeps_the_averages_of_the_first(airwatt, tmp_path):
+    """A profiler exports one file a test, and a second one took the averages of the first from the profile."""
+    first, second, trace = tmp_path / "first.toml", tmp_path / "second.toml", tmp_path / "trace.csv"
+    fit = ["radios", "--of", "esp32-c3", "--fit-averages", "dtim1=1.50mA,dtim10=0.35mA", "--new", first]
+    assert airwatt(*fit).status == 0
+    trace.write_text("Timestamp(ms),Current(uA)\n" + "".join(f"{ms},90000\n" for ms in range(4_000)))
+    assert airwatt("radios", "--of", first, "--fit", trace, "--state", "listen=0s..4s", "--new", second).status == 0
+    kept = tomllib.loads(second.read_text())
+    assert kept["averages"] == tomllib.loads(first.read_text())["averages"]
+    assert float(kept["listen"].removesuffix("mA")) == pytest.approx(90.0, abs=1e-3)
+    for period, measured_ma in ((1, 1.50), (10, 0.35)):
+        keys = {"station.radio": str(second), "ap.dtim_period": period, "duration": "120s", "policy": "timeout"}
+        mean_ma = 1e3 * library.run("idle", set=keys).stations[0].average_current_a
+        assert mean_ma == pytest.approx(measured_ma, rel=0.02)

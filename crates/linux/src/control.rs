@@ -45,7 +45,7 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Listens at `path`, in a folder that is created with mode 0700 if there is none. A socket that a killed daemon left
+    /// Listens at `path` for this user alone, in a folder that is created with mode 0700 if there is none. A socket that a killed daemon left
     /// is replaced: whoever may start two daemons at the same time holds a lock meanwhile.
     ///
     /// # Errors
@@ -53,6 +53,9 @@ impl ControlSocket {
     pub fn bind(path: &Path) -> Result<Self, Error> {
         Folder::create(path.parent().unwrap_or(Path::new(".")))?;
         let listener = listen(path)?;
+        // Whatever the caller's umask is: nobody else can enter the folder meanwhile.
+        let own = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(path, own).map_err(Error::of(&path.display().to_string()))?;
         let server = LocalServer::new(Listener::Unix(listener))?;
         Ok(Self { server, path: path.to_owned() })
     }

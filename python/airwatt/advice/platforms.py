@@ -232,6 +232,12 @@ def usual_of(target: str | None, chip: str) -> str | None:
     return next((platform for platform in TARGETS[target] if platform in _USUAL), None)
 
 
+def is_off_as_it_comes(chip: str) -> bool:
+    """Whether power save is off on the kit of a chip as long as nothing is set."""
+    kit = of_chip(chip)
+    return kit in _USUAL and _USUAL[kit] is None
+
+
 def is_usual(platform: str | None, candidate: Candidate) -> bool:
     """Whether it is what a platform does with nothing else set: its time-out, or no power save."""
     if platform not in _USUAL:

@@ -134,7 +134,7 @@ def command(
         from airwatt import radio_notes
 
         compared = [laboratory.load(scenario, list(row.choice.items()), overrides) for row in comparison.rows]
-        for note in radio_notes.other_band(compared):
+        for note in (*radio_notes.other_band(compared), *radio_notes.never_sleeping(compared)):
             show(note)
         _print_table(comparison, lasting)
         for row in comparison.rows:

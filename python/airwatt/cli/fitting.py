@@ -55,12 +55,16 @@ def make(
         raise InputError("--state, --fit-averages: expected each state and each average once")
     between_a = _between(traced, dict(measured))
     between = None if between_a is None else (volts * between_a[0], volts * between_a[1])
+    texts = {key: text for key, _, text in given}
+    if not periods and name is not None and _is_of_a_board(base):
+        periods, between = _measured_before(base, dict(powers))
+        texts = tomllib.loads(_core.radio_text(name)).get("averages", {})
     radio = Record(json_.loads(_core.radio_fit(name or _BASE, periods, powers, between, name is not None)))
     own = {key for key, _ in powers} | ({"wake_up"} if periods else set()) | ({"sleep"} if between else set())
     # A chip of the same name lends nothing of its own.
     lent = [key for key in (radio.borrowed if name else _LENT) if key not in own]
     of = f"a trace, {fit.name}" if fit is not None else "averages"
-    text = _toml(base, radio, name or _BASE, of, lent, own, {key: text for key, _, text in given})
+    text = _toml(base, radio, name or _BASE, of, lent, own, texts)
     if new is not None:
         write(new, text)
     if json:
@@ -116,6 +120,24 @@ class _LongWakeUps(NamedTuple):
     """Of the charge in the time of the state."""
 
 
+def _is_of_a_board(base: Record) -> bool:
+    """Whether a profile was made from measurements itself, so that its averages are those of the board."""
+    return str(base.name).partition(":")[0].endswith(bands.MEASURED)
+
+
+def _measured_before(
+    base: Record, powers: Mapping[str, float]
+) -> tuple[list[tuple[int, float]], tuple[float, float] | None]:
+    """The averages of a board's profile in watts, and the powers asleep and between beacons if it has one average.
+
+    What is measured of a state leaves them as they are, and what a wake-up takes follows from both.
+    """
+    periods = [(int(each.dtim_period), float(each.power_w)) for each in base.averages]
+    if len(periods) != 1 or base.other_sleep_w is not None:
+        return periods, None
+    return periods, (powers.get("sleep", _doze_w(base)), float(base.sleep_w))
+
+
 def _between(traced: list[_Traced], measured: Mapping[str, float]) -> tuple[float, float] | None:
     """The currents asleep and, on the average, between beacons, where one average is all that has beacons.
 
@@ -136,10 +158,11 @@ def _of_sleep(radio: Record, between_a: tuple[float, float] | None) -> Iterator[
 
     if between_a is not None:
         asleep_a, mean_a = between_a
-        rest = f", and {quantity(mean_a - asleep_a, 'A')} wake-ups of the host for itself" if mean_a > asleep_a else ""
+        own_a = max(0.0, mean_a - asleep_a)
+        rest = f", and {quantity(own_a, 'A')} wake-ups of the host for itself" if own_a else ""
         yield (
-            f"between beacons the trace has {quantity(mean_a, 'A')} on the average: {quantity(asleep_a, 'A')} are taken "
-            f"to be sleep{rest}; what the average has beyond that is the wake-up's for a beacon"
+            f"between beacons the trace has {quantity(mean_a, 'A')} on the average: {quantity(asleep_a, 'A')} are "
+            f"taken to be sleep{rest}; what the average has beyond that is the wake-up's for a beacon"
         )
     elif radio.other_sleep_w is not None:
         yield f"warning: {radio.assumed.sleep}"

@@ -33,6 +33,8 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
     yield from radio_notes.of_analysis(document)
     yield _policies(document["policies"])
     yield from _settable(document)
+    if any(policy["policy"].partition(":")[0] == _USUAL_POLICY for policy in document["policies"]):
+        yield from radio_notes.off_as_it_comes(document["radio"])
     yield from _currents(document, battery)
     yield from _assumptions(document["policies"])
     yield from _flows(document)

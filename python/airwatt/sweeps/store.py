@@ -92,7 +92,7 @@ class Files:
     def open(cls, folder: Path) -> Files:
         """Opens a store that exists. Raises `InputError`."""
         if not (folder / "plans").is_dir():
-            what = "no such folder" if not folder.exists() else "no store"
+            what = "no store" if folder.exists() else "no such folder; hint: the sweep's own command begins it again"
             raise InputError(f"{folder}: expected the store of a sweep, got {what}")
         return cls(folder)
 

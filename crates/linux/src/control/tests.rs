@@ -79,6 +79,17 @@ fn a_socket_that_was_left_is_replaced() {
 }
 
 #[test]
+fn the_socket_is_its_owners_alone() {
+    let folder = folder("mode");
+    drop(Folder::create(&folder).unwrap());
+    let path = folder.join("test.sock");
+    let control = ControlSocket::bind(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    drop(control);
+    std::fs::remove_dir(&folder).unwrap();
+}
+
+#[test]
 fn a_file_that_is_no_socket_is_left_alone() {
     let folder = folder("file");
     drop(Folder::create(&folder).unwrap());
