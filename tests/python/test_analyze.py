@@ -297,6 +297,19 @@ def test_what_a_load_and_a_host_are_worth_is_said_beside_each_other(airwatt, tmp
     assert both == pytest.approx(1e3 * current["predicted_a"], rel=0.3)
 
 
+def test_wake_ups_that_are_dearer_are_not_beacons_that_were_missed(airwatt, tmp_path):
+    """The verdict named missed beacons, group-addressed frames and missing traffic, and the next line the reason."""
+    run = library.run(_reports_each_5_s(tmp_path), trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    _meter_of(run, trace, {"transmit": 285.0, "receive": 84.0, "listen": 84.0, "sleep": 0.14, "wake-up": 100.0})
+    asked = ["analyze", capture, "--radio", "esp32-c3", "--current", trace, "--json"]
+    text = airwatt(*asked).json["current"]["verdict"]["text"]
+    # 1 ms of 75.2 mA more each 102.4 ms.
+    assert re.search(r"most of the difference is in its wake-ups for beacons, which take 0\.7\d+ mA more", text), text
+    assert "misses" not in text
+
+
 def test_what_a_wake_up_for_a_beacon_takes_is_said_with_its_days():
     """A host that wakes up dearer than the profile has it showed in the current of sleep alone."""
     beacon = {"count": 585, "every_s": 0.1024, "measured_c": 183e-6, "predicted_c": 133e-6, "more_a": 50e-6 / 0.1024}
@@ -319,6 +332,8 @@ def test_what_a_wake_up_for_a_beacon_takes_is_said_with_its_days():
         (named,) = measured._beacon({**document, "current": {**current, "beacon": other}}, None)
         assert named.endswith(ends)
     assert "the device wakes up each 102.4 ms, the prediction each 307.2 ms: another DTIM period" in named
+    # The charge of a wake-up is of the time since the last one.
+    assert "would last" not in named
     awake = {**current, "verdict": {"kind": "host-awake"}}
     assert not [*measured._beacon({**document, "current": awake}, None)]
     assert not [*measured._beacon({**document, "current": {**current, "beacon": None}}, None)]

@@ -185,7 +185,11 @@ def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
         f"{quantity(beacon['predicted_c'], 'C')} are predicted{assumed}"
     )
     other_a = current["mean_a"] - beacon["more_a"]
-    if abs(ratio) >= _DEARER and other_a > 0:
+    # A result that was stored before has no such key.
+    predicted_s = beacon.get("predicted_every_s", beacon["every_s"])
+    # Guards are as long as what is between beacons, so that charges of two intervals are not those of one wake-up.
+    is_of_same = abs(beacon["every_s"] / predicted_s - 1) < _OTHER_INTERVAL
+    if abs(ratio) >= _DEARER and other_a > 0 and is_of_same:
         cell = (battery or Battery.parse("1000mAh")).without_load()
         now, then = (cell.lasts(mean_a * volts, volts, None) for mean_a in (current["mean_a"], other_a))
         capacity = cell.text.partition(",")[0]
@@ -194,9 +198,7 @@ def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
             f": {quantity(abs(beacon['more_a']), 'A')} {more} on the average; with the predicted charge {capacity} "
             f"would last {then} instead of {now}"
         )
-    # A result that was stored before has no such key.
-    predicted_s = beacon.get("predicted_every_s", beacon["every_s"])
-    if abs(beacon["every_s"] / predicted_s - 1) >= _OTHER_INTERVAL:
+    if not is_of_same:
         text += (
             f"; the device wakes up each {quantity(beacon['every_s'], 's')}, the prediction each "
             f"{quantity(predicted_s, 's')}: another DTIM period or listen interval (--set ap.dtim_period=N or "

@@ -195,7 +195,7 @@ impl<'a> Compared<'a> {
     }
 
     /// The verdict without what the beacons say that were received.
-    fn verdict(&self, pulses: Option<Pulses>) -> CurrentVerdict {
+    fn verdict(&self, pulses: Option<Pulses>, beacons_more_a: Option<f64>) -> CurrentVerdict {
         let (placed, seen) = (&self.placed, &*self.seen);
         // Between pulses the radio sleeps, whatever the current is there.
         let more_a = pulses.map_or(0.0, |pulses| self.above_sleep(&pulses));
@@ -213,6 +213,7 @@ impl<'a> Compared<'a> {
             states: &self.states,
             beacons_in_sleep: placed.beacons_in_sleep,
             pulses,
+            beacons_more_a,
             load_a: self.load_a,
         };
         let mut verdict = verdict::of(&measured, self.prediction.radio, &self.own);
@@ -240,7 +241,7 @@ impl<'a> Compared<'a> {
         let wakeups = rises.as_ref().and_then(|rises| Wakeups::of(rises, prediction.periods, own, announced));
         let beacon = wakeups.as_ref().and_then(Wakeups::charge);
         let pulses = wakeups.and_then(|wakeups| Pulses::of(wakeups, prediction.periods, own, announced));
-        let mut verdict = self.verdict(pulses);
+        let mut verdict = self.verdict(pulses, beacon.as_ref().map(|beacon| beacon.more_a));
         let beacons = offset_s
             .filter(|_| placed.belongs && announced)
             .and_then(|offset_s| ReceivedBeacons::of(rises.as_ref()?, prediction.periods, offset_s));

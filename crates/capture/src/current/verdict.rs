@@ -101,6 +101,8 @@ pub(super) struct Measured<'a> {
     pub beacons_in_sleep: bool,
     /// What the trace shows wherever it stands.
     pub pulses: Option<Pulses>,
+    /// What wake-ups for beacons take beyond the prediction on the average, where the trace shows them.
+    pub beacons_more_a: Option<f64>,
     /// The part of all predicted currents that is a load.
     pub load_a: f64,
 }
@@ -276,6 +278,24 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
         100.0 * measured.ratio()
     );
     let Some(asleep) = asleep else { return format!("the device {mean}, and sleeps neither here nor there") };
+    let (awake, planned) = (1.0 - asleep, 1.0 - measured.predicted_asleep_share);
+    let longer = if awake > planned + LONGER_AWAKE.0 && awake > LONGER_AWAKE.1 * planned {
+        if measured.is_announced {
+            // The station says when its radio sleeps, so that it is neither its traffic nor its timeout.
+            "; its frames announce power save meanwhile, so that no traffic keeps it awake: wake-ups that take longer or more than the profile's, a lock of power management or a busy task"
+        } else {
+            "; more traffic or a longer timeout than predicted keeps it awake, or a lock of power management or a busy task"
+        }
+    } else {
+        ""
+    };
+    let slept = |most: &str| {
+        format!(
+            "the device sleeps for {:.1} % of the time, where {:.1} % are predicted, and {mean}{longer}{most}",
+            100.0 * asleep,
+            100.0 * measured.predicted_asleep_share
+        )
+    };
     // A state can explain the difference of the means only if its charge differs in the same direction.
     let sign = measured.ratio().signum();
     let off = |state: &StateCharge| sign * (state.measured_c - state.predicted_c);
@@ -297,6 +317,17 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
         let longer = "; no state that the trace determines has most of the difference: a longer time awake after traffic would (`--policy timeout:timeout=TIME` tries one)";
         if sign > 0.0 { longer.to_owned() } else { String::new() }
     };
+    let difference_a = (measured.mean_a - measured.predicted_a).abs();
+    let has_beacons = |more_a: &f64| sign * more_a >= difference_a / 2.0;
+    // With sleep count those of which the capture does not say how long they are.
+    let of_beacons = measured.beacons_more_a.filter(|_| !measured.beacons_in_sleep);
+    if let Some(more_a) = of_beacons.filter(has_beacons) {
+        return slept(&format!(
+            "; most of the difference is in its wake-ups for beacons, which take {} {} on the average than predicted",
+            milli(more_a.abs()),
+            if sign > 0.0 { "more" } else { "less" }
+        ));
+    }
     let most = most.map_or_else(unexplained, |state| {
         let name = state.state;
         if measured.beacons_in_sleep && name == RadioState::Sleep.name() && are_beacons_right {
@@ -324,22 +355,7 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
             format!("; most of the difference is in {name}: {}", takes(state))
         }
     });
-    let (awake, planned) = (1.0 - asleep, 1.0 - measured.predicted_asleep_share);
-    let longer = if awake > planned + LONGER_AWAKE.0 && awake > LONGER_AWAKE.1 * planned {
-        if measured.is_announced {
-            // The station says when its radio sleeps, so that it is neither its traffic nor its timeout.
-            "; its frames announce power save meanwhile, so that no traffic keeps it awake: wake-ups that take longer or more than the profile's, a lock of power management or a busy task"
-        } else {
-            "; more traffic or a longer timeout than predicted keeps it awake, or a lock of power management or a busy task"
-        }
-    } else {
-        ""
-    };
-    format!(
-        "the device sleeps for {:.1} % of the time, where {:.1} % are predicted, and {mean}{longer}{most}",
-        100.0 * asleep,
-        100.0 * measured.predicted_asleep_share
-    )
+    slept(&most)
 }
 
 /// The least that a host takes that is awake, in amperes.
