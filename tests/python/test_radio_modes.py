@@ -407,3 +407,20 @@ def test_policies_of_one_chip_wake_up_for_the_same_beacons(airwatt, tmp_path):
     third = [policy["energy_j"] for policy in airwatt(*wired, "--set", "ap.dtim_period=3").json["policies"]]
     assert all(one > other for one, other in zip(first, third, strict=True))
     assert airwatt(*wired, "--radio", "broadcom-4311", "--set", "ap.dtim_period=3").status == 0
+
+
+def test_a_chip_that_comes_with_power_save_off_is_not_compared_in_silence(airwatt):
+    """A siwx917 came out best by a timeout of Linux, where its kit does not sleep until it is told to."""
+    note = "policy timeout is not that of siwx917 as it comes: WiSeConnect has power save off until it is set"
+    short = ["--set", "duration=10s"]
+    chips = "station.radio=esp32-c3,siwx917"
+    for asked in (
+        ["run", "sensor", "--radio", "siwx917", *short],
+        ["compare", "sensor", "--vary", chips, *short],
+        ["analyze", "captures/tcp-download.pcapng", "--radio", "siwx917", "--policy", "active,timeout"],
+    ):
+        assert " ".join(airwatt.output(asked).split()).count(note) == 1, asked
+    assert "power save as it comes: off, until WiSeConnect is told otherwise" in airwatt.output(["radios", "siwx917"])
+    assert note not in " ".join(
+        airwatt.output(["run", "sensor", "--radio", "siwx917", "--policy", "psm", *short]).split()
+    )
