@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from airwatt import bands, laboratory
+from airwatt import bands, kits, laboratory
 from airwatt._core import InputError
-from airwatt.advice import platforms
 from airwatt.bands import spaced
 from airwatt.tables import quantity
 
@@ -74,9 +73,9 @@ def _with_own_timeout(scenario: Scenario) -> list[str]:
 
 def off_as_it_comes(radio: str) -> Iterator[str]:
     """A note on a chip of which policy timeout is not what it does as it comes."""
-    if platforms.is_off_as_it_comes(radio):
+    if kits.is_off_as_it_comes(radio):
         yield (
-            f"note: policy timeout is not that of {radio} as it comes: {platforms.of_chip(radio)} has power save off "
+            f"note: policy timeout is not that of {radio} as it comes: {kits.of_chip(radio)} has power save off "
             "until it is set (policy active); airwatt advise says how"
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from airwatt import advice
+from airwatt import advice, kits
 from airwatt.advice import companion_kits, esp_idf, platforms
 
 
@@ -191,7 +191,7 @@ def test_a_profile_of_ones_own_is_of_the_chip_that_it_names(tmp_path, airwatt):
     found = advice.advise("idle", 1.0, runs=1, set={"station.radio": str(board), "duration": "10s"})
     assert (found.chip.name, found.chip.mode) == ("esp32-c6-board", "Auto Light-sleep")
     assert "CONFIG_PM_ENABLE=y" in found.chip.sets
-    assert platforms.of_chip(found.chip.name) == "ESP-IDF"
+    assert kits.of_chip(found.chip.name) == "ESP-IDF"
     assert platforms.with_wake_times(None, found.chip.name) == "ESP-IDF"
     assert platforms.words_of(None, found.chip.name) == ["esp-idf"]
     assert platforms.words_of("linux", found.chip.name) == ["linux"]

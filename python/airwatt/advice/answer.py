@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airwatt import _core, notebook
+from airwatt import _core, kits, notebook
 from airwatt._core import SCHEMA, __version__
 from airwatt.advice import platforms
 from airwatt.advice.candidate import Candidate, Figures
@@ -117,7 +117,7 @@ class Advice:
 
     def decide(self, target: str | None) -> Advice:
         """Has the core decide, when all that has to run has run. With a target all rows can be set there."""
-        self.target, platform = target, platforms.of_chip(self.chip.name)
+        self.target, platform = target, kits.of_chip(self.chip.name)
         for row in self.rows:
             can_be_set = platforms.can_be_set if platform is None else partial(platforms.can_set, platform)
             is_set = target is not None or can_be_set(row.candidate)
@@ -146,7 +146,7 @@ class Advice:
     @property
     def daemon(self) -> Row | None:
         """The policy of `airwattd station`, if it was run and can be set."""
-        if platforms.usual_of(self.target, self.chip.name) != platforms.LINUX:
+        if platforms.usual_of(self.target, self.chip.name) != kits.LINUX:
             return None
         own = (row for row in self.rows if row.candidate.policy == DAEMON and row.simulation)
         return next((row for row in own if row.candidate.listen_interval is None), None)
@@ -308,7 +308,7 @@ def rows_of(
         for candidate in platforms.as_set(platform, _candidate(entry).listening(skipping))
     ]
     rows = [row for row in rows if target is None or platforms.is_for(target, row.candidate)]
-    own = platforms.of_chip(chip) or platforms.LINUX
+    own = kits.of_chip(chip) or kits.LINUX
     for row in rows:
         row.confirm |= target is not None or platforms.can_set(own, row.candidate)
     # Of candidates that do the same the one without a setting goes first.

@@ -21,13 +21,11 @@ from airwatt._core import InputError
 from airwatt.advice import companion_kits
 from airwatt.advice.candidate import AS_NRF70, AWAKE_TO_THE_END, ENDS_EARLY, Candidate
 from airwatt.advice.setting import Setting
+from airwatt.kits import ESP_USUAL_MS, KITS, LINUX, USUAL, kits_of, of_chip
 
 NONE = "has no setting for it"
 _ESP_LONGEST_MS = 60
 """The end of the range of CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME."""
-_ESP_USUAL_MS = 50
-"""Its value if it is not set, so that policy `timeout` of 50 ms stands for WIFI_PS_MIN_MODEM as it comes."""
-LINUX = "iw"
 PLATFORMS = (LINUX, "NetworkManager", "ESP-IDF", "nRF Connect SDK", "hostapd", "WiSeConnect", "pico-sdk", "WHD")
 _ACCESS_POINTS = ("hostapd",)
 TARGETS: Mapping[str, tuple[str, ...]] = {
@@ -101,25 +99,7 @@ def in_files(lines: Sequence[str]) -> list[str]:
     return [*([title, *options] if options else []), *code]
 
 
-_OF_CHIP = {
-    "esp32": ("ESP-IDF",),
-    "nrf7002": ("nRF Connect SDK",),
-    "siwx917": ("WiSeConnect",),
-    "cyw43439": ("pico-sdk", "WHD"),
-}
-"""The platforms of a chip, the usual one first, by the begin of its radio's name."""
-KITS = {kit for kits in _OF_CHIP.values() for kit in kits}
 _IN_C = KITS - {"nRF Connect SDK"}
-
-
-def kits_of(chip: str) -> tuple[str, ...]:
-    """The platforms on which a chip is programmed; none for one that has no kit of its own."""
-    return next((kits for begin, kits in _OF_CHIP.items() if chip.startswith(begin)), ())
-
-
-def of_chip(chip: str) -> str | None:
-    """The platform on which a chip is programmed as a rule, if it is a kit of its own."""
-    return next(iter(kits_of(chip)), None)
 
 
 def words_of(target: str | None, chip: str) -> list[str]:
@@ -212,37 +192,18 @@ def is_for(target: str, candidate: Candidate) -> bool:
     return any(can_set(platform, candidate.awake_to_the_end()) for platform in TARGETS[target])
 
 
-_USUAL = {
-    LINUX: "100ms",
-    "ESP-IDF": f"{_ESP_USUAL_MS}ms",
-    "nRF Connect SDK": "100ms",
-    "WiSeConnect": None,
-    "pico-sdk": "200ms",
-    "WHD": "200ms",
-}
-"""The time-out of each platform as it comes, None where power save is off: of mac80211's dynamic power save
-(docs/station.md), of ESP-IDF's least active time, of the nRF70's inactivity timer in its maker's documentation, of
-CYW43_DEFAULT_PM and of DEFAULT_PM2_SLEEP_RET_TIME. WiSeConnect begins with its first profile, HIGH_PERFORMANCE."""
-
-
 def usual_of(target: str | None, chip: str) -> str | None:
     """The platform whose time-out as it comes is one of a target's or, without one, of the chip's kit or of Linux."""
     if target is None:
         return of_chip(chip) or LINUX
-    return next((platform for platform in TARGETS[target] if platform in _USUAL), None)
-
-
-def is_off_as_it_comes(chip: str) -> bool:
-    """Whether power save is off on the kit of a chip as long as nothing is set."""
-    kit = of_chip(chip)
-    return kit in _USUAL and _USUAL[kit] is None
+    return next((platform for platform in TARGETS[target] if platform in USUAL), None)
 
 
 def is_usual(platform: str | None, candidate: Candidate) -> bool:
     """Whether it is what a platform does with nothing else set: its time-out, or no power save."""
-    if platform not in _USUAL:
+    if platform not in USUAL:
         return False
-    timeout, dozing = _USUAL[platform], _policies()[candidate.policy]["dozing"]
+    timeout, dozing = USUAL[platform], _policies()[candidate.policy]["dozing"]
     if timeout is None:
         return candidate.policy == "active"
     return candidate.parameters == (("timeout", timeout),) and dozing == "after timeout"
@@ -269,7 +230,7 @@ def _esp_mode(beacons: int | None) -> tuple[str, ...]:
 def _esp_timeout(wait_ms: int, beacons: int | None = None) -> Setting:
     mode = _esp_mode(beacons)
     before = [] if beacons is None else [_BEFORE_CONNECTING]
-    if wait_ms == _ESP_USUAL_MS:
+    if wait_ms == ESP_USUAL_MS:
         return Setting(mode, "; ".join([*before, f"as it comes, its least active time is {wait_ms} ms"]))
     if wait_ms <= _ESP_LONGEST_MS:
         active = f"CONFIG_ESP_WIFI_SLP_DEFAULT_MIN_ACTIVE_TIME={wait_ms}"
@@ -397,7 +358,7 @@ def _of_others(candidate: Candidate) -> tuple[Setting | None, ...]:
         )
     if dozing == "between beacons":
         assert beacons is not None
-        awake = f"after traffic it stays awake for {_ESP_USUAL_MS} ms all the same, as policy timeout does"
+        awake = f"after traffic it stays awake for {ESP_USUAL_MS} ms all the same, as policy timeout does"
         return (
             None,
             None,

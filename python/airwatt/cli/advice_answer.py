@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airwatt import kits
 from airwatt.advice.combined_settings import OF_LWIP
 from airwatt.cli.advice_words import (
     COLUMNS,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 def parts(found: Advice, *, details: bool) -> Iterator[str | Table]:
     """The answer, and what is said without being asked; with `details` all else follows."""
-    from airwatt.advice import platforms
     from airwatt.cli import advice_details
     from airwatt.tables import quantity
 
@@ -56,7 +56,7 @@ def parts(found: Advice, *, details: bool) -> Iterator[str | Table]:
     if found.keep_alives and found.ranked:
         shown = [found.ranked[0], *([] if found.default is None else [found.default])]
         yield from advice_details.keep_alives(found, [row.candidate for row in shown])
-    kit = ", options" if platforms.kits_of(found.chip.name) else ""
+    kit = ", options" if kits.kits_of(found.chip.name) else ""
     yield f"--details: assumptions, alternatives, all candidates, causes, errors{kit}"
 
 
@@ -71,11 +71,11 @@ def _verdict(found: Advice) -> Iterator[str]:
     best, default = found.ranked[0], found.default
     yield f"take       {name(best, found)}: {_brief(found, best)}{_less(found)}"
     if found.target is None and best.is_out_of_reach:
-        kit = platforms.of_chip(found.chip.name)
+        kit = kits.of_chip(found.chip.name)
         yield f"can be set {'anywhere' if kit is None else f'on {kit}'}: nothing within the budget"
     if default is not None:
         who = platforms.usual_of(found.target, found.chip.name)
-        as_it_comes = f"what {'Linux' if who == platforms.LINUX else who} does as it comes"
+        as_it_comes = f"what {'Linux' if who == kits.LINUX else who} does as it comes"
         over = "" if default in found.ranked else f"; {why_not(found, default)}"
         host = _with_its_host(found, default)
         if default is best:
@@ -268,7 +268,7 @@ def _unasked(found: Advice, best: Row) -> Iterator[str]:
     from airwatt.tables import quantity
 
     wait_s = found.unasked_wait_s(best.candidate)
-    if wait_s is not None and wait_s > found.budget_s:
+    if wait_s is not None and wait_s > (1 + _NEARLY) * found.budget_s:
         traffic = "this capture" if found.from_capture else "this traffic"
         yield (
             f"a packet that comes while it sleeps waits for a beacon, up to {quantity(wait_s, 's')}: {traffic} has too "
@@ -280,7 +280,7 @@ def _of_own_profile(found: Advice) -> Iterator[str]:
     """What a profile without modes of the host leaves out, and that it does not say for what to give advice."""
     from airwatt.advice import platforms
 
-    chip, own = found.chip, platforms.of_chip(found.chip.name)
+    chip, own = found.chip, kits.of_chip(found.chip.name)
     if platforms.is_esp_idf(chip.name, found.target) and not chip.mode:
         yield (
             f"{chip.name} has no modes of the host: these figures are of the radio alone. With ESP-IDF the host sleeps "
@@ -344,6 +344,8 @@ def _late_acks(found: Advice) -> str:
     return f"; nor that lwIP acknowledges after 250 ms, {more(found, more_w)}{_left(found, more_w)}"
 
 
+_NEARLY = 0.05
+"""A share by which a wait may exceed a budget without a word: beacon intervals are multiples of 1.024 ms."""
 _DECIDES = 0.01
 """Share of the power from which on late acknowledgements are named, and a millisecond of lwIP's timer of TCP: a wake-up
 takes several."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from airwatt import kits
 from airwatt.cli.advice_words import (
     COLUMNS,
     UNSETTABLE,
@@ -66,7 +67,6 @@ def _assumed(found: Advice) -> str:
 
 
 def _candidates(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
-    from airwatt.advice import platforms
     from airwatt.tables import table
 
     heads = ["policy", "energy", "power", "delay +", "95 %", "goodput", "model", "over"]
@@ -82,7 +82,7 @@ def _candidates(found: Advice, confirmed: list[Row]) -> Iterator[str | Table]:
         names = ", ".join(name(row, found) for row in skipped)
         yield filled(f"not simulated, as the models put others first: {names}", COLUMNS)
     if any(name(row, found).endswith(UNSETTABLE) for row in found.rows):
-        who = None if found.target else platforms.of_chip(found.chip.name)
+        who = None if found.target else kits.of_chip(found.chip.name)
         has = "no platform has a setting" if who is None else f"{who} has no setting"
         yield f"* {has} for all of it: a driver or a firmware would have to do it"
 
@@ -248,9 +248,8 @@ def keep_alives(found: Advice, only: Collection[Candidate] | None = None) -> Ite
 
 def _reached(found: Advice) -> Iterator[str]:
     """What would spend less if there were a setting for it."""
-    from airwatt.advice import platforms
 
-    best, platform = found.ranked[0], platforms.of_chip(found.chip.name)
+    best, platform = found.ranked[0], kits.of_chip(found.chip.name)
     if found.target is None and best.is_out_of_reach:
         yield f"can be set {'anywhere' if platform is None else f'on {platform}'}: nothing within the budget"
     elif found.target is None:
@@ -365,7 +364,7 @@ def _other_settings(found: Advice) -> Iterator[str]:
     if hints:
         yield "WHAT ELSE THE KIT DOES AND HAS"
         yield from hints
-    if found.target is None and not platforms.kits_of(chip):
+    if found.target is None and not kits.kits_of(chip):
         yield "ON OTHER PLATFORMS"
         shown = zip(platforms.PLATFORMS, platforms.lines(best), strict=True)
-        yield "\n".join(filled(line, COLUMNS, 4) for kit, line in shown if kit in platforms.KITS)
+        yield "\n".join(filled(line, COLUMNS, 4) for kit, line in shown if kit in kits.KITS)

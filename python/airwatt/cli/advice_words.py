@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from airwatt import kits
 from airwatt._core import NO_DELAY_S
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def candidate_name(candidate: Candidate, found: Advice) -> str:
     """The policy with its parameters, marked where the chip's platform or, of other radios, none can set it."""
     from airwatt.advice import platforms
 
-    own = None if found.target else platforms.of_chip(found.chip.name)
+    own = None if found.target else kits.of_chip(found.chip.name)
     can_be_set = platforms.can_be_set(candidate) if own is None else platforms.can_set(own, candidate)
     return candidate.name + ("" if can_be_set else UNSETTABLE)
 

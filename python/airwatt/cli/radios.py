@@ -180,15 +180,15 @@ def _show(radio: Record) -> None:
 
 def _power_save(radio: Record) -> Iterator[str]:
     """What the chip's power save does as it comes."""
-    from airwatt.advice import platforms
+    from airwatt import kits
     from airwatt.tables import quantity
 
     if radio.timeout_s is not None or radio.wakes_for_dtims:
         awake = "" if radio.timeout_s is None else f"awake for {quantity(radio.timeout_s, 's')} after each packet"
         beacons = "wakes up for DTIM beacons" if radio.wakes_for_dtims else "wakes up for each beacon"
         yield f"power save as it comes: {', '.join(part for part in (awake, beacons) if part)}"
-    elif platforms.is_off_as_it_comes(str(radio.name)):
-        yield f"power save as it comes: off, until {platforms.of_chip(str(radio.name))} is told otherwise"
+    elif kits.is_off_as_it_comes(str(radio.name)):
+        yield f"power save as it comes: off, until {kits.of_chip(str(radio.name))} is told otherwise"
 
 
 def _unsure(radio: Record) -> Iterator[str]:

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from airwatt import radio_notes
-from airwatt.advice import platforms
-from airwatt.advice.candidate import Candidate
+from airwatt import kits, radio_notes
 from airwatt.aggregates import cause_name
 from airwatt.cli import measured
 
@@ -42,10 +40,13 @@ def parts(document: dict[str, Any], battery: Battery | None) -> Iterator[str | T
 
 def _settable(document: dict[str, Any]) -> Iterator[str]:
     """Says which of the policies the kit of the radio's chip has settings for, if it has a kit and lacks some."""
-    kit = platforms.of_chip(document["radio"])
+    kit = kits.of_chip(document["radio"])
     names = [policy["policy"] for policy in document["policies"] if policy["policy"] != _BOUND]
     if kit is None:
         return
+    from airwatt.advice import platforms
+    from airwatt.advice.candidate import Candidate
+
     settable = [name for name in names if platforms.can_set(kit, Candidate(name.partition(":")[0]))]
     if len(settable) < len(names):
         which = f"has settings for {', '.join(settable)}" if settable else "has a setting for none"
