@@ -477,19 +477,34 @@ impl Cell {
     /// Whether the access point's clock agrees with that of the capture between the beacons around a time, as far as they are there and its
     /// clock goes on.
     pub(super) fn is_clock_steady(&self, since: Instant, until: Instant) -> bool {
-        let (from, after) = (self.place(|at| at <= since), self.place(|at| at < until));
-        let before = from.checked_sub(1).filter(|before| *before >= self.segment_from);
-        let (Some(before), true) = (before, after < self.marks.len()) else { return true };
+        let Some([before, after]) = self.beside(since, until) else { return true };
         let by_capture = self.marks[after].0.saturating_since(self.marks[before].0);
         let gone_us = self.timestamps_us[after].saturating_sub(self.timestamps_us[before]);
         gone_us == 0 || by_capture.abs_diff(span_of_clock(gone_us)) <= UNSTEADY
     }
 
+    /// The beacons of the segment before one time and after another.
+    fn beside(&self, since: Instant, until: Instant) -> Option<[usize; 2]> {
+        let (from, after) = (self.place(|at| at <= since), self.place(|at| at < until));
+        let before = from.checked_sub(1).filter(|before| *before >= self.segment_from)?;
+        (after < self.marks.len()).then_some([before, after])
+    }
+
     /// The time between two times of the capture: by the access point's clock, if the beacons around them show that the other one
     /// jumped. Where it did so between a beacon and one of these times is not known: then it is the least that there can be.
     pub(super) fn elapsed(&self, since: Instant, until: Instant) -> Span {
-        let by_capture = until.saturating_since(since);
         if self.is_clock_steady(since, until) {
+            return until.saturating_since(since);
+        }
+        self.least_elapsed(since, until)
+    }
+
+    /// The least time between two times of the capture, if its clock may have jumped anywhere between the beacons around them by as
+    /// little as the access point's clock shows.
+    pub(super) fn least_elapsed(&self, since: Instant, until: Instant) -> Span {
+        let by_capture = until.saturating_since(since);
+        let goes_on = |[before, after]: [usize; 2]| self.timestamps_us[after] > self.timestamps_us[before];
+        if !self.beside(since, until).is_some_and(goes_on) {
             return by_capture;
         }
         let clocks_us = |time: Instant| {
@@ -501,7 +516,7 @@ impl Cell {
         };
         let (from, to) = (clocks_us(since), clocks_us(until));
         let least_us = to[0].min(to[1]) - from[0].max(from[1]);
-        span_of_clock(u64::try_from(least_us).unwrap_or(0))
+        span_of_clock(u64::try_from(least_us).unwrap_or(0)).min(by_capture)
     }
 
     /// Whether the access point's clock began anew between the last beacon up to `since` and the first one from `until` on.

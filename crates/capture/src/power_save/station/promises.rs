@@ -60,13 +60,14 @@ impl StationState {
         let end = last + Span::from_nanos(1);
         let until = cell.with_tim(promise.mark.0, end, aid).map_or(end, |(at, _)| end.min(at));
         // A beacon that waited for the channel was composed before its target time.
-        let (read_until, in_hardware) = (promise.read_until, promise.mark.0 + IN_FLIGHT);
-        let asked = promise.asked;
+        let (read_until, announced, asked) = (promise.read_until, promise.mark.0, promise.asked);
+        // The clock of the capture may have been set in between.
+        let is_within = |since: Instant, due: Instant, time: Span| cell.least_elapsed(since, due) <= time;
         // For a request right before a beacon the frame may have left the buffer already, and follow the beacon.
-        let is_taken = |due: Instant| asked.is_some_and(|asked| due.saturating_since(asked) <= TAKEN);
+        let is_taken = |due: Instant| asked.is_some_and(|asked| is_within(asked, due, TAKEN));
         let judged = |beacon: &Mark| {
             let due = cell.due(*beacon);
-            due > in_hardware && !is_taken(due)
+            !is_within(announced, due, IN_FLIGHT) && !is_taken(due)
         };
         let room = MOST_CONCEALING.saturating_sub(promise.concealing.len());
         promise.concealing.extend(cell.without_tim(read_until, until, aid).filter(judged).take(room));
