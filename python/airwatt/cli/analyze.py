@@ -274,6 +274,8 @@ def command(
     for option, wanted in (("--junit", junit), ("--sarif", sarif), ("--compare", compare)):
         if wanted is not None:
             verdicts.check_any(option, verdicts.counts(documents), documents, strict=strict)
+    if strict and not limits and compare is None:
+        verdicts.say_violated(documents)
     _hold(limits, document, documents, strict=strict)
     if junit or sarif or compare or of_findings:
         verdicts.check_gaps(gaps, allowed=allow_unchecked)

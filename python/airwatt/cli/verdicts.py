@@ -127,6 +127,13 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
             say(f"{text}; --strict makes that a failure")
 
 
+def say_violated(documents: Sequence[Document]) -> None:
+    """Says that what was violated does not change the exit status, since nothing asked for that."""
+    violated = sum(one["count"] for document in documents for one in document["findings"] if one["clause"])
+    if violated:
+        say(f"rules were violated {violated} times, which ends with 3 only by --fail-if 'findings.*.count > 0'")
+
+
 def check_any(option: str, found: Counts, documents: Sequence[Document], *, strict: bool = False) -> None:
     """Raises `RunError` where nothing of these kinds is decided, and with `strict` where one is undecidable.
 

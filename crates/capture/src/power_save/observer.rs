@@ -413,7 +413,11 @@ impl Observer {
             let of_cell = self.stations.values_mut().filter(|state| state.record.bssid == frame.transmitter);
             of_cell.filter(|state| state.may_be_among(aids)).for_each(|state| state.is_called(packet));
         } else if let Some(station) = frame.transmitter.filter(|mac| self.stations.contains_key(mac)) {
-            if frame.shows_mode() && of_cell(station) == frame.bssid {
+            let is_of_its_cell = of_cell(station) == frame.bssid;
+            if kind == FrameKind::ProbeRequest {
+                self.stations.entry(station).or_default().probed();
+            }
+            if frame.shows_mode() && is_of_its_cell {
                 let (state, findings) = self.station(capture, station, packet, frame);
                 state.expire(packet.at, findings);
                 state.sent_by_station(packet, frame, acknowledged, findings);

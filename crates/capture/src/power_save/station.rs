@@ -501,6 +501,11 @@ impl StationState {
         self.uplink.was_unseen_since(at)
     }
 
+    /// The station asked for access points, on this channel and probably on others.
+    pub(super) const fn probed(&mut self) {
+        self.pm_changes.probed();
+    }
+
     pub(super) fn sent_by_station(
         &mut self,
         packet: &CapturedPacket,
@@ -577,7 +582,8 @@ impl StationState {
         }
         self.record.counts.pm_changes += 1;
         let air = frame.air_time().unwrap_or_default();
-        self.pm_changes.change(mac, mark, (asleep, air), findings);
+        let skips = |since| self.uplink.skips_since(since);
+        self.pm_changes.change(mac, mark, (asleep, air), skips, findings);
     }
 
     pub(super) fn sent_to_station(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {

@@ -392,6 +392,33 @@ fn flapping() {
     assert_eq!(excess(&found).awake, Span::from_millis(80));
     let text = run.detail.as_deref().unwrap();
     assert!(text.starts_with("9 changes of PM in 160 ms, up to packet 10"), "{text}");
+    // A station that scans sets PM while it is on another channel: its probe requests say so, and numbers that this channel does not have.
+    let decided = |frames: &[(u64, Vec<u8>)]| {
+        let found =
+            findings(&ladder(frames)).into_iter().find(|one| one.kind == FindingKind::PmFlapping).unwrap();
+        (found.occurrences[0].verdict, found.occurrences[0].detail.clone().unwrap())
+    };
+    let numbered = |skipped: u16| {
+        let null = |step: u16| {
+            let number = step + if step > 4 { skipped } else { 0 };
+            frame(FrameKind::Null, true, |header: &mut MacHeader| {
+                header.control.power_management = step.is_multiple_of(2);
+                header.sequence_control = Some(number << 4);
+            })
+        };
+        (0..10).map(|step| (u64::from(step) * 20, null(step))).collect::<Vec<_>>()
+    };
+    assert_eq!(decided(&numbered(0)).0, Verdict::Violated);
+    let (verdict, text) = decided(&numbered(6));
+    assert_eq!(verdict, Verdict::Undecidable);
+    assert!(text.ends_with("of its numbers some are missing between frames with and without PM"), "{text}");
+    let probe = frame(FrameKind::ProbeRequest, true, |header: &mut MacHeader| {
+        header.sequence_control = Some(100 << 4);
+        header.control.power_management = true;
+    });
+    let (verdict, text) = decided(&[&frames[..5], &[(85, probe)], &frames[5..]].concat());
+    assert_eq!(verdict, Verdict::Undecidable);
+    assert!(text.ends_with("it sent probe requests in between"), "{text}");
     // With data it is of use to be awake.
     let with_data = [&frames[..2], &[(30, data(1, false))], &frames[2..]].concat();
     let found =

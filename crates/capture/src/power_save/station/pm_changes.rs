@@ -8,6 +8,10 @@ use crate::power_save::{FLAP_CHANGES, FLAP_INTERVAL, Mark};
 
 /// What the verdict assumes: a station that looks for other access points sets PM while it is on another channel, which no frame here shows.
 const NO_SCAN: &str = "the station did not scan other channels meanwhile";
+/// What the capture may show of that.
+const SCANS: &str = "the station may scan: it sent probe requests in between";
+const SENDS_ELSEWHERE: &str =
+    "the station may scan: of its numbers some are missing between frames with and without PM";
 
 /// The changes of the PM bit of a station.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +31,8 @@ struct Run {
     air: Span,
     /// The times in active mode without data, and the frames that began and ended them.
     waste: Excess,
+    /// Why the station may have been on another channel in between.
+    doubt: Option<&'static str>,
 }
 
 impl PmChanges {
@@ -35,29 +41,43 @@ impl PmChanges {
         self.has_data = true;
     }
 
+    /// The station sent a probe request.
+    pub(super) const fn probed(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.doubt = Some(SCANS);
+        }
+    }
+
     /// The first frame that shows the mode of `station`: it changes nothing.
     pub(super) const fn shown(&mut self) {
         self.has_data = false;
     }
 
-    /// A frame of `station` that is on the air for `air` changes the bit, to `asleep`.
+    /// A frame of `station` that is on the air for `air` changes the bit, to `asleep`. `skips` says whether numbers of the station are
+    /// missing since a time.
     pub(super) fn change(
         &mut self,
         station: MacAddress,
         mark: Mark,
         (asleep, air): (bool, Span),
+        skips: impl FnOnce(Instant) -> bool,
         findings: &mut Findings,
     ) {
         let had_data = std::mem::take(&mut self.has_data);
         let since = |before: Instant| mark.0.saturating_since(before);
         let Some(run) = self.run.as_mut().filter(|run| since(run.last.0) <= FLAP_INTERVAL) else {
             self.end(station, findings);
-            self.run = Some(Run { first: mark, last: mark, changes: 1, air, waste: Excess::default() });
+            self.run =
+                Some(Run { first: mark, last: mark, changes: 1, air, waste: Excess::default(), doubt: None });
             return;
         };
         // Being awake served nothing if no data was exchanged.
         if asleep && !had_data {
             run.waste += Excess { sent: run.air + air, ..Excess::awake(since(run.last.0)) };
+        }
+        // While it was said to sleep, it sent what this channel does not have.
+        if !asleep && run.doubt.is_none() && skips(run.last.0) {
+            run.doubt = Some(SENDS_ELSEWHERE);
         }
         (run.last, run.air) = (mark, air);
         run.changes += 1;
@@ -65,8 +85,12 @@ impl PmChanges {
 
     /// Ends a run of changes.
     pub(super) fn end(&mut self, station: MacAddress, findings: &mut Findings) {
-        let Some(Run { first, last, changes, waste, .. }) = self.run.take() else { return };
-        let verdict = if changes < FLAP_CHANGES { Verdict::Kept } else { Verdict::Violated };
+        let Some(Run { first, last, changes, waste, doubt, .. }) = self.run.take() else { return };
+        let verdict = match doubt {
+            _ if changes < FLAP_CHANGES => Verdict::Kept,
+            Some(_) => Verdict::Undecidable,
+            None => Verdict::Violated,
+        };
         let key = (FindingKind::PmFlapping, verdict, station);
         let found = find(findings, key, first, &[first.1, last.1], || {
             format!(
@@ -74,7 +98,7 @@ impl PmChanges {
                 seconds(last.0.saturating_since(first.0)),
                 last.1,
                 seconds(FLAP_INTERVAL),
-                provided(Some(NO_SCAN))
+                doubt.map_or_else(|| provided(Some(NO_SCAN)), |doubt| format!("; {doubt}"))
             )
         });
         if let Some(finding) = found {

@@ -99,6 +99,12 @@ impl Uplink {
         shows.is_some_and(|frame| frame.asleep == Some(true) && frame.at >= time)
     }
 
+    /// Whether numbers of the station are missing since a time.
+    pub(super) fn skips_since(&self, time: Instant) -> bool {
+        let counters = self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number);
+        counters.into_iter().any(|(counter, _)| self.numbers.gap_after(counter, time).is_some())
+    }
+
     /// Since when no frame of the station was missed.
     pub(in crate::power_save) fn unbroken_since(&self) -> Option<Instant> {
         let counters = self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number);
