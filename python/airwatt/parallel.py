@@ -130,10 +130,13 @@ class _Work(Generic[T]):
 
 
 def begin(thread: threading.Thread) -> None:
-    """Starts a thread. Raises `AirwattError` with the limit where the system has none left."""
+    """Starts a thread. Raises `AirwattError` with the limit where the system has none left, and `KeyboardInterrupt`."""
     try:
         thread.start()
-    except RuntimeError:
+    except RuntimeError as error:
+        # The wait for the thread to begin releases a lock that it has not taken yet, if Ctrl-C comes in between.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
         raise AirwattError(f"expected to start a thread, got none: {_limit_of_threads()}") from None
 
 

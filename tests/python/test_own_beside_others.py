@@ -2,11 +2,13 @@
 
 import re
 import signal
+import threading
 
 import pytest
 from conftest import ROOT
 
 import airwatt
+from airwatt import parallel
 
 MINE = """\
 import airwatt
@@ -251,6 +253,21 @@ def test_a_file_that_raises_an_interrupt_itself_is_no_ctrl_c(folder, program):
     assert (process.returncode, out) == (2, "")
     assert f"{folder}/wrong.py, line 1: KeyboardInterrupt" in err
     assert len(err.splitlines()) == 1
+
+
+def test_ctrl_c_while_a_thread_begins_is_no_lack_of_threads():
+    """The wait for its begin ended with a lock that was not taken, which was read as the system's limit of threads."""
+    thread = threading.Thread(target=int)
+
+    def interrupted():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            threading.Lock().release()
+
+    thread.start = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        parallel.begin(thread)
 
 
 def test_ctrl_c_ends_a_class_that_never_returns(folder, program):

@@ -49,6 +49,8 @@ pub enum CaptureError {
     },
     /// The compressed file expands to more than 200 times its size.
     Expanded(String),
+    /// The checksum of the compressed data does not match: any packet may be wrong.
+    Checksum(String),
     /// The records of the capture exceed the limit of memory.
     Memory {
         /// The file.
@@ -93,6 +95,7 @@ impl CaptureError {
                 | Self::NotACapture(..)
                 | Self::LinkType(..)
                 | Self::Expanded(_)
+                | Self::Checksum(_)
         )
     }
 
@@ -120,6 +123,9 @@ impl CaptureError {
             Self::NoPackets { file, oversized: Some(oversized), .. } => {
                 format!("{file}: a capture without packets that can be analysed: {oversized}")
             }
+            Self::Checksum(file) => format!(
+                "{file}: the checksum of the compressed data does not match, so that any of its packets may be wrong; hint: another copy of it"
+            ),
             Self::Expanded(file) => format!(
                 "{file}: the compressed file expands to more than {EXPANSION_LIMIT} times its size; hint: decompress it \
                  first if it is trustworthy"

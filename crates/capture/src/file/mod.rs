@@ -283,8 +283,6 @@ fn read_blocks(
     const DAMAGE: &str = "the compressed data is damaged or cut short";
     const CORRUPT: &str =
         "the compressed data is damaged, and what comes before may be, too, since its checksum is at its end";
-    const WRONG_CHECKSUM: &str = "the checksum of the compressed data does not match, so that any of its packets may be wrong; hint: another \
-                                  copy of it";
     if let Err(error) = buffer.fill_to(MAGIC_BYTES) {
         let is_damage = buffer.source().is_damage(&error);
         let damaged =
@@ -299,7 +297,7 @@ fn read_blocks(
     match end {
         Ok(end) => Ok((format, end)),
         Err(error) if buffer.source().is_wrong_checksum(&error) => {
-            Err(CaptureError::Unreadable(name.to_owned(), WRONG_CHECKSUM.to_owned()))
+            Err(CaptureError::Checksum(name.to_owned()))
         }
         Err(error) if buffer.source().is_corrupt(&error) => Ok((format, End::Damaged(CORRUPT))),
         Err(error) if buffer.source().is_damage(&error) => Ok((format, End::Damaged(DAMAGE))),

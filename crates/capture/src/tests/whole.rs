@@ -90,6 +90,7 @@ fn each_error_is_a_fault_of_the_input_or_of_the_analysis() {
         CaptureError::LinkType(text(), 9),
         folder,
         CaptureError::Expanded(text()),
+        CaptureError::Checksum(text()),
         no_station,
         CaptureError::StationText(text()),
     ] {

@@ -82,6 +82,16 @@ impl Config {
         Self::parse(&text).map_err(|line| Failure::Input(format!("{name}: {line}")))
     }
 
+    /// The keys that differ in another configuration and are read by a daemon at its start alone.
+    pub(super) fn changed_for_the_next_start(&self, other: &Self) -> Vec<&'static str> {
+        let differs = [
+            ("interface", other.interface.is_some() && self.interface != other.interface),
+            ("observe", self.observe != other.observe),
+            ("metrics", self.metrics != other.metrics),
+        ];
+        differs.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let mut parsed: toml::Table =
             text.parse().map_err(|error: toml::de::Error| settings::with_line(text, &error))?;
@@ -179,6 +189,19 @@ pub(super) fn policies() -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_reload_does_not_apply_is_known() {
+        let running = Config::parse("").unwrap();
+        let changed =
+            Config::parse("observe = \"20s\"\nradio = \"ar5004\"\nmetrics = \"127.0.0.1:9471\"").unwrap();
+        assert_eq!(running.changed_for_the_next_start(&changed), ["observe", "metrics"]);
+        let radio = Config::parse("radio = \"ar5004\"").unwrap();
+        assert!(running.changed_for_the_next_start(&radio).is_empty());
+        let other = Config::parse("interface = \"wlan1\"").unwrap();
+        assert_eq!(running.changed_for_the_next_start(&other), ["interface"]);
+        assert!(other.changed_for_the_next_start(&running).is_empty());
+    }
 
     #[test]
     fn a_configuration_is_read() {

@@ -451,9 +451,13 @@ impl StationHost {
         service::reloading();
         match Config::read(Config::file(self.file.as_deref(), &Interface::default()).as_deref()) {
             Ok(config) => {
+                let later = self.config.changed_for_the_next_start(&config);
                 self.config = Config { interface: self.config.interface.clone(), ..config };
                 self.asked.look = true;
                 info!("configuration read again");
+                if !later.is_empty() {
+                    warn!("{} changed, and what changed holds from the next start on", later.join(" and "));
+                }
             }
             Err(failure) => {
                 self.asked.reload = false;
