@@ -327,7 +327,7 @@ def _of_stack_w(found: Advice, stack: NetworkStack) -> float:
 
 
 def _report_w(stack: NetworkStack) -> float:
-    """What its report of IPv6's groups adds."""
+    """The mean power that its report of IPv6's groups adds, in watts."""
     return stack.frames_w.get("MLDv6 report", 0.0)
 
 

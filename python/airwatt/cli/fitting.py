@@ -117,7 +117,7 @@ class _LongWakeUps(NamedTuple):
     from_s: float
     length_s: float
     share: float
-    """Of the charge in the time of the state."""
+    """The part of the charge in the time of the state."""
 
 
 def _is_of_a_board(base: Record) -> bool:

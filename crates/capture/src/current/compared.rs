@@ -189,7 +189,7 @@ impl<'a> Compared<'a> {
         asleep_share(self.prediction.periods, between)
     }
 
-    /// How far the current between pulses is above that of sleep.
+    /// The current between pulses beyond that of sleep, in amperes.
     fn above_sleep(&self, pulses: &Pulses) -> f64 {
         (pulses.base_a - self.own[RadioState::Sleep as usize]).max(0.0)
     }

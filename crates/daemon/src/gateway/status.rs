@@ -521,15 +521,10 @@ mod tests {
     use super::*;
     use crate::peering::Peering as _;
 
-    /// An outer packet over IPv6 is 20 bytes longer in each direction, and one of a session 32.
-    #[test]
-    fn joules_are_of_the_headers_that_the_hop_has() {
-        let radio = Radio::find("cyw43439").unwrap();
-        let plain =
-            Config::parse("interface = \"gw\"\nmode = \"mobile\"\nplain = true\nrate = \"8Mbps\"").unwrap();
-        let sealed = Config { plain: false, ..plain.clone() };
+    /// A connection of the first peer that this end opened, with these counters of its wireless leg.
+    fn connection(wireless: Statistics) -> ConnectionRow {
         let end = |port| Endpoint { ip: [192, 0, 2, 1].into(), port };
-        let row = ConnectionRow {
+        ConnectionRow {
             id: 0,
             peer: 0,
             addresses: Addresses::new(end(1), end(2)).unwrap(),
@@ -537,13 +532,20 @@ mod tests {
             stands: true,
             socket_bytes: [0; 2],
             held_bytes: [0; 2],
-            wireless: Some(Statistics {
-                packets_sent: 1_000,
-                packets_received: 3_000,
-                ..Statistics::default()
-            }),
+            wireless: Some(wireless),
             began: Instant::ZERO,
-        };
+        }
+    }
+
+    /// An outer packet over IPv6 is 20 bytes longer in each direction, and one of a session 32.
+    #[test]
+    fn joules_are_of_the_headers_that_the_hop_has() {
+        let radio = Radio::find("cyw43439").unwrap();
+        let plain =
+            Config::parse("interface = \"gw\"\nmode = \"mobile\"\nplain = true\nrate = \"8Mbps\"").unwrap();
+        let sealed = Config { plain: false, ..plain.clone() };
+        let row =
+            connection(Statistics { packets_sent: 1_000, packets_received: 3_000, ..Statistics::default() });
         let joules = |config: &Config, hop: &str| {
             let outer = OuterIp::of(hop.parse().unwrap());
             let row = of_row(
@@ -571,25 +573,14 @@ mod tests {
     fn overhead_is_that_of_both_directions() {
         let config =
             Config::parse("interface = \"gw\"\nmode = \"mobile\"\nplain = true\nrate = \"8Mbps\"").unwrap();
-        let end = |port| Endpoint { ip: [192, 0, 2, 1].into(), port };
-        let row = ConnectionRow {
-            id: 0,
-            peer: 0,
-            addresses: Addresses::new(end(1), end(2)).unwrap(),
-            is_own: true,
-            stands: true,
-            socket_bytes: [0; 2],
-            held_bytes: [0; 2],
-            wireless: Some(Statistics {
-                payload_sent: 1_100,
-                payload_resent: 100,
-                bytes_sent: 1_180,
-                bytes_received: 560,
-                bytes_delivered: 500,
-                ..Statistics::default()
-            }),
-            began: Instant::ZERO,
-        };
+        let row = connection(Statistics {
+            payload_sent: 1_100,
+            payload_resent: 100,
+            bytes_sent: 1_180,
+            bytes_received: 560,
+            bytes_delivered: 500,
+            ..Statistics::default()
+        });
         let outer = OuterIp::of("192.0.2.2".parse().unwrap());
         let row = of_row(&config, &row, (None, outer), &Resent::new(), Instant::ZERO);
         // Of 1,500 bytes of data, 180 beside those that it sent and 60 beside those that it received.

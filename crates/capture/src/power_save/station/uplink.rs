@@ -101,14 +101,17 @@ impl Uplink {
 
     /// Whether numbers of the station are missing since a time.
     pub(super) fn skips_since(&self, time: Instant) -> bool {
-        let counters = self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number);
-        counters.into_iter().any(|(counter, _)| self.numbers.gap_after(counter, time).is_some())
+        self.recent_counters().any(|counter| self.numbers.gap_after(counter, time).is_some())
     }
 
     /// Since when no frame of the station was missed.
     pub(in crate::power_save) fn unbroken_since(&self) -> Option<Instant> {
-        let counters = self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number);
-        counters.filter_map(|(counter, _)| self.numbers.unbroken_since(counter)).max()
+        self.recent_counters().filter_map(|counter| self.numbers.unbroken_since(counter)).max()
+    }
+
+    /// The counters of the station's last frames.
+    fn recent_counters(&self) -> impl Iterator<Item = Counter> {
+        self.frames.iter().rev().take(RECENT).filter_map(|frame| frame.number.map(|(counter, _)| counter))
     }
 
     /// The frames that prove that the station was in power save at a time ([`proves_sleep`]): numbers say that no frame was missed, and its
