@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use airwatt_base::settings::Settings as _;
+use airwatt_base::settings::{Settings as _, fields_of, one_of};
 use airwatt_base::{Span, read_text, reason_of, with_defaults};
 use airwatt_energy::Radio;
 use airwatt_linux::metrics;
@@ -108,8 +108,8 @@ impl Config {
             }
         }
         let config: Self = serde_path_to_error::deserialize(parsed).map_err(|error| {
-            let (path, what) = (error.path().to_string(), error.inner().message());
-            if path == "." { what.to_owned() } else { format!("{path}: {what}") }
+            let (path, what) = (error.path().to_string(), without_timeout(error.inner().message()));
+            if path == "." { what } else { format!("{path}: {what}") }
         })?;
         config.interface.as_deref().map_or(Ok(()), |name| {
             wifi::name_of(name).map(drop).map_err(|error| format!("interface: {error}"))
@@ -176,6 +176,14 @@ impl Config {
         let radio = Radio::find(&name).ok()?;
         Some((name, radio))
     }
+}
+
+/// An error whose hint does not offer the timeout, which the guard has in scenarios alone.
+fn without_timeout(what: &str) -> String {
+    let mut keys = [&["policy"], fields_of::<LatencyGuardConfig>()].concat();
+    let with = one_of(&keys);
+    keys.retain(|key| *key != "timeout");
+    what.replace(&with, &one_of(&keys))
 }
 
 /// The names of the policies that can run over a driver's power save, the default first.
@@ -284,7 +292,7 @@ mod tests {
             ("obsrve = '5s'", "unknown field `obsrve`, expected one of `interface`, `power_save`, `observe`"),
             (
                 "[power_save]\nbund = '5ms'",
-                "power_save: bund: unknown key; hint: expected policy, bound, worth, hold",
+                "power_save: bund: unknown key; hint: expected policy, bound, worth, hold, answer or reach",
             ),
             ("radio = 'nothing'", "ar5004"),
             ("observe = '2d'", "observe"),
@@ -316,6 +324,7 @@ mod tests {
         for (text, expected) in cases {
             let line = Config::parse(text).unwrap_err();
             assert!(line.contains(expected) && line.lines().count() == 1, "{text}: {line}");
+            assert!(!line.contains("or timeout"), "{text}: {line}");
         }
     }
 }
