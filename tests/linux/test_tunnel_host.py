@@ -158,6 +158,10 @@ def test_a_host_forwards_until_the_last_of_two_tunnels_ends(pair, with_signal):
 def test_the_tunnel_ends_with_its_guardian_and_a_later_one_finds_what_both_left(pair):
     process = pair.up("ap")
     (guardian,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    # As `ps` and `top` have them.
+    assert Path(f"/proc/{guardian}/comm").read_text() == "airwattd-guard\n"
+    words = Path(f"/proc/{guardian}/cmdline").read_text().split("\0")
+    assert words[:4] == [str(DAEMON), "tunnel", "guard", pair.interfaces["ap"]]
     os.kill(int(guardian), signal.SIGKILL)
     assert process.wait(5) == 1
     assert "the guardian: it has ended" in process.stderr.read()

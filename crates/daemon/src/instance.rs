@@ -481,6 +481,8 @@ impl Instance<'_> {
         prepare: impl FnOnce() -> T,
         first: impl FnOnce(T),
     ) -> Result<(), Failure> {
+        // The kernel has named it `exe`, by the link that was executed.
+        let _ = rustix::thread::set_name(c"airwattd-guard");
         capability::keep_only(keep, None)?;
         seccomp::keep_only_needed(false)?;
         let prepared = prepare();

@@ -11,6 +11,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -35,7 +36,9 @@ impl Guardian {
     /// # Errors
     /// If the program cannot be started or ends at once.
     pub fn start(arguments: &[&str]) -> Result<Self, Error> {
-        Self::start_program(Command::new("/proc/self/exe").args(arguments))
+        // The link finds the program also after an upgrade has replaced its file; lists of processes have the name of this one.
+        let name = std::env::args_os().next().unwrap_or_default();
+        Self::start_program(Command::new("/proc/self/exe").arg0(name).args(arguments))
     }
 
     /// As [`Guardian::start`], with a program.
