@@ -300,14 +300,30 @@ def test_a_command_behind_an_option_is_no_file():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is needed for /run/airwatt")
 def test_off_ends_the_daemon_also_if_it_cannot_be_remembered():
-    """What stands for the daemon takes the command `stop`, and goes."""
+    """What stands for the daemon takes the command `stop`, and goes. The first interface has the same reason."""
     with control_socket("aw9", {"stop": {"stopping": True}}):
         # A folder in which nobody can write, root neither.
-        words = ["env", "STATE_DIRECTORY=/proc/airwatt", DAEMON, "station", "off", "--interface", "aw9"]
+        words = ["env", "STATE_DIRECTORY=/proc/airwatt", DAEMON, "station", "off"]
         off = subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True)
         _, said = off.communicate(timeout=10)
-    assert (off.returncode, len(said.splitlines())) == (1, 1)
-    assert "aw9: the daemon has ended and power save is restored, but" in said
+    assert (off.returncode, said) == (
+        1,
+        "airwattd: aw9: the daemon has ended and power save is restored; later starts are not prevented: "
+        "/proc/airwatt: No such file or directory\n",
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to become another user")
+@pytest.mark.parametrize("word", ["off", "on"])
+def test_another_user_is_told_that_root_switches_it_off_and_on(tmp_path, word):
+    tmp_path.chmod(0o700)
+    as_nobody = ("setpriv", "--reuid=65534", "--clear-groups", DAEMON, "station", word)
+    done = call("env", f"STATE_DIRECTORY={tmp_path}", *as_nobody, check=False)
+    said = f"{'nothing is switched off: ' if word == 'off' else ''}{tmp_path}: Permission denied: run this as root"
+    # While a daemon of another test has files there.
+    other = "/run/airwatt: permission denied: run this as root"
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr in (f"airwattd: {said}\n", f"airwattd: {other}\n")
 
 
 def test_the_unit_of_the_congestion_control_is_hardened(tmp_path):

@@ -33,11 +33,20 @@ impl Failure {
 
     /// The same, with more to say behind it.
     pub(crate) fn with(self, more: &str) -> Self {
+        self.map(|line| line + more)
+    }
+
+    /// The same, with more to say before it.
+    pub(crate) fn after(self, more: &str) -> Self {
+        self.map(|line| more.to_owned() + &line)
+    }
+
+    fn map(self, change: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Failed(line) => Self::Failed(line + more),
-            Self::Input(line) => Self::Input(line + more),
-            Self::Missing(line) => Self::Missing(line + more),
-            Self::Taken(line) => Self::Taken(line + more),
+            Self::Failed(line) => Self::Failed(change(line)),
+            Self::Input(line) => Self::Input(change(line)),
+            Self::Missing(line) => Self::Missing(change(line)),
+            Self::Taken(line) => Self::Taken(change(line)),
         }
     }
 

@@ -24,6 +24,9 @@ use crate::output;
 
 /// Time for which `off` waits for the end of a daemon.
 const END_PATIENCE: Span = Span::from_secs(5);
+/// The unit that ships, and the folder of those that start with the host.
+const UNIT: &str = "airwattd-station";
+const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants";
 
 /// `airwattd station`.
 pub(super) fn run(options: &Run) -> Result<(), Failure> {
@@ -160,34 +163,40 @@ pub(super) fn off(options: &Interface) -> Result<(), Failure> {
     let known = [running, waits].concat();
     // If no interface was named and daemons end, the other interfaces get no line.
     let is_quiet = options.interface.is_none() && !known.is_empty();
-    let mut failed = Vec::new();
+    let (mut failed, mut done, mut prevented) = (Vec::new(), Vec::new(), Ok(()));
     for name in interfaces(options, &known)? {
         let shown = waiting::described(&name);
         // First, since what runs there may not answer; and what cannot be written keeps nothing from being restored.
-        let prevented = state::set_off(&name, true);
+        prevented = prevented.and(state::set_off(&name, true));
         let did = match end_all(&name) {
             Ok(Did::Nothing) if first_waits => Did::NothingBesideFirst,
             Ok(did) => did,
             Err(error) => {
-                let later = prevented.err().map_or_else(
-                    || "a later start is prevented".to_owned(),
-                    |why| format!("a later start is not prevented: {why}"),
-                );
-                failed.push(format!("{error}; {later}"));
+                failed.push(error.to_string());
                 continue;
             }
         };
-        match prevented {
-            Ok(()) if is_quiet && did == Did::Nothing => {}
-            Ok(()) => {
-                did.then_prevented().iter().for_each(|said| output::progress(&format!("{shown}: {said}")));
-            }
-            Err(error) => {
-                failed.push(format!("{shown}: {}, but a later start is not prevented: {error}", did.said()));
-            }
+        let said = if prevented.is_ok() { did.then_prevented() } else { did.said() };
+        if let Some(said) = said.filter(|_| !is_quiet || did != Did::Nothing) {
+            done.push(format!("{shown}: {said}"));
         }
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("; "))) }
+    finish(failed, done, prevented)
+}
+
+/// Says what `off` has done, in lines of their own unless it failed. The reason why later starts are not prevented is that of all interfaces.
+fn finish(failed: Vec<String>, done: Vec<String>, prevented: Result<(), Failure>) -> Result<(), Failure> {
+    let is_done = !failed.is_empty() || !done.is_empty();
+    let said = || failed.iter().chain(&done).cloned().collect::<Vec<_>>().join("; ");
+    match prevented {
+        Ok(()) => {
+            done.iter().for_each(|line| output::progress(line));
+            let later = "; later starts are prevented";
+            if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("; ") + later)) }
+        }
+        Err(why) if is_done => Err(why.after(&format!("{}; later starts are not prevented: ", said()))),
+        Err(why) => Err(why.after("nothing is switched off: ")),
+    }
 }
 
 /// What `off` has done about an interface.
@@ -206,12 +215,13 @@ enum Did {
 }
 
 impl Did {
-    const fn said(self) -> &'static str {
+    /// What is said when later starts are not prevented; nothing where nothing was done.
+    const fn said(self) -> Option<&'static str> {
         match self {
-            Self::EndWaiting => "the daemon that waited for it has ended",
-            Self::End => "the daemon has ended and power save is restored",
-            Self::Restore => "what a killed daemon had left is undone",
-            Self::NothingBesideFirst | Self::Nothing => "no daemon runs there",
+            Self::EndWaiting => Some("the daemon that waited for it has ended"),
+            Self::End => Some("the daemon has ended and power save is restored"),
+            Self::Restore => Some("what a killed daemon had left is undone"),
+            Self::NothingBesideFirst | Self::Nothing => None,
         }
     }
 
@@ -272,20 +282,17 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
         output::progress("no daemon is switched off: nothing to do");
     }
     let is_idle = crate::instance::running(KIND)?.is_empty() && waiting::names()?.is_empty();
-    for name in names {
+    let (off, others): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| state::is_off(name));
+    for name in others {
         let shown = waiting::described(&name);
-        let said = if !state::is_off(&name) {
-            "the daemon was not switched off: nothing has changed".to_owned()
-        } else if is_idle {
-            format!(
-                "a daemon may start again; hint: systemctl start airwattd-station{}",
-                instance_of_unit(&name)
-            )
-        } else {
-            "a daemon may start again".to_owned()
-        };
-        state::set_off(&name, false)?;
-        output::progress(&format!("{shown}: {said}"));
+        output::progress(&format!("{shown}: the daemon was not switched off: nothing has changed"));
+    }
+    off.iter().try_for_each(|name| state::set_off(name, false))?;
+    if !off.is_empty() {
+        let shown: Vec<&str> = off.iter().map(|name| waiting::described(name)).collect();
+        let hint = format!("; hint: systemctl start {}", units_to_start(&off, Path::new(ENABLED)).join(" "));
+        let hint = if is_idle { hint } else { String::new() };
+        output::progress(&format!("{}: a daemon may start again{hint}", shown.join(", ")));
     }
     if options.interface.is_some() && state::is_off(waiting::FIRST) {
         let first = waiting::described(waiting::FIRST);
@@ -294,9 +301,22 @@ pub(super) fn on(options: &Interface) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The instance of the unit of an interface, with its `@`; empty for the unit that ships without one.
-fn instance_of_unit(name: &str) -> String {
-    if name == of_unit(&Interface::default()) { String::new() } else { format!("@{name}") }
+/// The units to start for interfaces that are switched on again: those of them that start with the host (in the folder `enabled`), or the
+/// one that ships, which takes any of them. `off` without a name is said of what ran and of that one.
+fn units_to_start(names: &[String], enabled: &Path) -> Vec<String> {
+    let shipped = of_unit(&Interface::default());
+    let unit_of = |name: &String| match *name == shipped {
+        true => UNIT.to_owned(),
+        false => format!("{UNIT}@{name}"),
+    };
+    let mut units: Vec<String> = names.iter().map(unit_of).collect();
+    let is_enabled = |unit: &String| enabled.join(format!("{unit}.service")).exists();
+    if units.iter().any(is_enabled) {
+        units.retain(is_enabled);
+    } else if units.iter().any(|unit| unit == UNIT) {
+        units.retain(|unit| unit == UNIT);
+    }
+    units
 }
 
 /// The name of the interface of the unit that ships.
@@ -346,10 +366,43 @@ mod tests {
     #[test]
     fn off_says_only_what_is_so() {
         for done in [Did::EndWaiting, Did::Restore, Did::NothingBesideFirst, Did::Nothing] {
-            assert!(!done.said().contains("restored"), "{done:?}");
-            assert!(!done.said().contains("starts"), "{done:?}: this is not known yet");
+            let said = done.said().unwrap_or_default();
+            assert!(!said.contains("restored"), "{done:?}");
+            assert!(!said.contains("starts"), "{done:?}: this is not known yet");
         }
-        assert!(Did::End.said().contains("power save is restored"));
+        assert!(Did::End.said().unwrap().contains("power save is restored"));
+    }
+
+    #[test]
+    fn off_that_fails_is_one_line_with_one_reason() {
+        let why = || Err(Failure::Missing("folder: no".to_owned()));
+        let of = |failed: &[&str], done: &[&str], prevented| {
+            let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
+            finish(owned(failed), owned(done), prevented).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(of(&[], &[], Ok(())), Ok(()));
+        assert_eq!(of(&[], &[], why()), Err("nothing is switched off: folder: no".to_owned()));
+        let both = of(&["a: mute"], &["b: ended", "c: ended"], why());
+        assert_eq!(
+            both,
+            Err("a: mute; b: ended; c: ended; later starts are not prevented: folder: no".to_owned())
+        );
+        assert_eq!(of(&["a: mute"], &[], Ok(())), Err("a: mute; later starts are prevented".to_owned()));
+    }
+
+    #[test]
+    fn on_names_the_unit_that_starts_with_the_host_or_the_one_that_ships() {
+        let enabled = std::env::temp_dir().join(format!("airwatt-enabled-{}", std::process::id()));
+        std::fs::create_dir_all(&enabled).unwrap();
+        let shipped = of_unit(&Interface::default());
+        let of = |names: &[&str]| {
+            units_to_start(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>(), &enabled)
+        };
+        assert_eq!(of(&["aw8", &shipped]), [UNIT]);
+        assert_eq!(of(&["aw8", "aw9"]), ["airwattd-station@aw8", "airwattd-station@aw9"]);
+        std::fs::write(enabled.join("airwattd-station@aw8.service"), "").unwrap();
+        assert_eq!(of(&["aw8", &shipped]), ["airwattd-station@aw8"]);
+        std::fs::remove_dir_all(enabled).unwrap();
     }
 
     #[test]

@@ -41,6 +41,11 @@ fn off_file(interface: &str) -> String {
     format!("station-{interface}.off")
 }
 
+/// Says of a folder that this user may not use who may.
+fn as_root(failure: Failure) -> Failure {
+    if matches!(failure, Failure::Missing(_)) { failure.with(": run this as root") } else { failure }
+}
+
 /// Reads the account of an interface; `None` if there is none that fits.
 pub(super) fn read(interface: &str) -> Option<Stored> {
     let bytes = Folder::open(&folder()).ok()??.read(&book_file(interface)).ok()??;
@@ -75,7 +80,7 @@ pub(super) fn switched_off() -> Result<Vec<String>, Failure> {
     let files = match std::fs::read_dir(&folder) {
         Ok(files) => files,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Failure::of_io(&folder.display().to_string(), &error)),
+        Err(error) => return Err(as_root(Failure::of_io(&folder.display().to_string(), &error))),
     };
     let mut names: Vec<String> = files
         .flatten()
@@ -89,11 +94,10 @@ pub(super) fn switched_off() -> Result<Vec<String>, Failure> {
 
 /// Switches it off, or on again, for this and all later starts.
 pub(super) fn set_off(interface: &str, off: bool) -> Result<(), Failure> {
-    if off {
-        return Ok(Folder::create(&folder())?.write(&off_file(interface), b"")?);
-    }
-    match Folder::open(&folder())? {
-        Some(folder) => Ok(folder.remove(&off_file(interface))?),
-        None => Ok(()),
-    }
+    let file = off_file(interface);
+    let set = || match off {
+        true => Folder::create(&folder())?.write(&file, b""),
+        false => Folder::open(&folder())?.map_or(Ok(()), |folder| folder.remove(&file)),
+    };
+    set().map_err(|error| as_root(error.into()))
 }
