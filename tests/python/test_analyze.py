@@ -394,10 +394,11 @@ def test_a_shipped_capture_lacks_tim_bits(airwatt, tmp_path):
     assert (finding["kind"], finding["certainty"], finding["count"]) == ("tim-never-set", "found", 3)
     violated = [place for place in finding["occurrences"] if place["verdict"] == "violated"]
     assert [place["packet"] for place in violated] == [9, 10, 11]
-    # More Data, the PS-Polls around the beacon that show that the station slept, the beacon, and the frame that waited.
-    assert violated[0]["packets"] == [6, 7, 9, 12, 13]
-    # From the first beacon without the bit to the frame.
-    assert finding["delay_s"] == pytest.approx(0.5152 - 0.3072, abs=1e-6)
+    # More Data, the PS-Polls around the beacon that show that the station slept, the Null frames whose numbers say that
+    # none was missed between them, the beacon, and the frame that waited.
+    assert violated[0]["packets"] == [2, 6, 7, 9, 12, 13, 15]
+    # From the first beacon without the bit to the last one before the frame.
+    assert finding["delay_s"] == pytest.approx(2 * 0.1024, abs=1e-6)
 
 
 def test_several_stations_are_one_picture(airwatt, tmp_path):
@@ -431,7 +432,7 @@ def test_each_finding_has_its_cost_and_its_picture(airwatt, tmp_path):
     answer = airwatt("analyze", shipped, "--policy", "psm", "--plot-findings", pictures)
     [row] = [line for line in answer.out.splitlines() if line.startswith("tim-never-set  ") and "psm-legacy" in line]
     # Under the policy of the station's PS-Polls, whatever is simulated.
-    assert row.split() == ["tim-never-set", "3", "psm-legacy", "0", "J", "208.0", "ms"]
+    assert row.split() == ["tim-never-set", "3", "psm-legacy", "0", "J", "204.8", "ms"]
     assert max(map(len, answer.out.splitlines())) <= 80
     [picture] = pictures.iterdir()
     assert picture.name == "tim-never-set-02-00-00-00-00-02.png"

@@ -77,6 +77,20 @@ def test_no_station_is_left_out_in_silence(airwatt, tmp_path):
     assert (many.status, "1 more were not analysed" in many.err) == (1, True), many.err
 
 
+def test_stations_without_an_occasion_are_named(airwatt, tmp_path):
+    packets = _records(SHIPPED / "tim-never-set-innocent.pcap")
+    for at_us, packet in _records(SHIPPED / "awake-in-power-save-innocent.pcap"):
+        for own, other in OTHERS.items():
+            packet = packet.replace(own, other)
+        packets.append((at_us + 33_000, packet))
+    both, suite = _write(tmp_path / "both.pcap", sorted(packets)), tmp_path / "suite.xml"
+    asked = ("--station", "all", "--policy", "active", "--fail-if", "findings.tim-never-set.count > 0")
+    strict = airwatt("analyze", both, *asked, "--strict")
+    assert (strict.status, "tim-never-set had no occasion at 02:00:00:00:00:b2" in strict.err) == (0, True), strict.err
+    assert airwatt("analyze", both, *asked, "--junit", suite).status == 0
+    assert "<system-out>no occasion at 02:00:00:00:00:b2</system-out>" in suite.read_text()
+
+
 def test_the_rules_of_each_access_point_of_a_station_are_checked(airwatt, tmp_path):
     """The first one skips a beacon; the station goes to one that is innocent."""
     other, path = OTHERS[ACCESS_POINT], tmp_path / "roams.pcap"

@@ -103,7 +103,7 @@ def _undecided(findings: list[dict[str, Any]]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-_MOST_PACKETS = 5
+_MOST_PACKETS = 8
 """Packets that a sentence names; the document has all."""
 
 

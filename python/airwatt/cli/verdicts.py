@@ -118,6 +118,12 @@ def check_evaluated(option: str, kinds: Iterable[str], documents: Sequence[Docum
             raise RunError(f"{option}: {kind} was not evaluated: {_lacks(kind, undecidable, documents)}")
         lacking = _lacking(documents, [kind])
         _tell(option, lacking)
+        idle = _without_occasion(documents, kind)
+        if idle:
+            names = ", ".join(idle[:_MOST_LINES]) + (
+                f" and {len(idle) - _MOST_LINES} more" if idle[_MOST_LINES:] else ""
+            )
+            say(f"{option}: {kind} had no occasion at {names}")
         if lacking and strict:
             raise RunError(f"{option}: {kind} was not evaluated for all stations: --strict expects that")
         if undecidable:
@@ -160,6 +166,17 @@ def _lacking(documents: Sequence[Document], kinds: Container[str]) -> dict[str, 
             of_these = lacking.setdefault(str(check["lacks"]), [])
             of_these += [] if check["kind"] in of_these else [check["kind"]]
     return lacking
+
+
+def _without_occasion(documents: Sequence[Document], kind: str) -> list[str]:
+    """Names the stations at which nothing happened that a rule is about, though nothing is lacking."""
+    return [
+        printable(str(document["station"]))
+        for document in documents
+        for check in document["checks"]
+        if check["kind"] == kind and check["bssid"] is None and not check["lacks"]
+        if not any(check[verdict] for verdict in ("violated", "kept", "undecidable"))
+    ]
 
 
 def _tell(option: str, lacking: Mapping[str, Sequence[str]]) -> None:
@@ -267,6 +284,8 @@ def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = Fal
         elif undecidable:
             text = f"{undecidable} undecidable beside {_number(of_kind, 'kept')} kept"
             ElementTree.SubElement(case, "system-out").text = text
+        elif idle := _without_occasion(documents, kind):
+            ElementTree.SubElement(case, "system-out").text = f"no occasion at {', '.join(idle)}"
         cases.append(case)
         if of_kind["kept"] or of_kind["count"]:
             cases.extend(_skipped(file, kind, documents))

@@ -53,6 +53,8 @@ _TIM_KINDS = (
     "tim-never-set", "tim-stuck", "tim-missing", "late-fetch", "late-delivery", "ps-poll-unanswered",
     "more-data-then-nothing", "sent-to-sleeping-station", "twt-delivery-outside", "twt-absent",
 )  # fmt: skip
+# The kinds among whose deciding frames are those that prove a sleep, and how far beside the rest such a frame is shown.
+_PROVE_SLEEP, _FAR_S = ("tim-never-set", *_GROUP_KINDS), 0.5
 _NO_DTIM = 255
 # What stands for a field that no frame decides.
 _NOT_JUDGED = "–"
@@ -175,7 +177,10 @@ class _Scene:
         kind = finding["kind"]
         due = occurrence.get("due_s", ())
         self.periods = occurrence.get("periods_s", ())
-        times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ()), *self._times(self.deciding)]
+        times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ())]
+        # The numbers that prove who slept may be of frames far away.
+        far = _FAR_S if kind in _PROVE_SLEEP else float("inf")
+        times += [time for time in self._times(self.deciding) if min(times) - far <= time <= max(times) + far]
         # The nearest service period is seen, however far it is.
         at = occurrence["time_s"]
         if self.periods:

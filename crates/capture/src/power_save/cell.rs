@@ -576,6 +576,14 @@ impl Cell {
         range.contains(&(*first as usize)).then(|| self.marks[*first as usize])
     }
 
+    /// The time of the beacon up to which one at `since` without the bit delayed a frame that came at `came`: the next one with the bit, or the
+    /// last one before the frame.
+    pub(super) fn announced_by(&self, since: Instant, came: Instant, aid: u16) -> Instant {
+        self.with_tim(since, came, aid)
+            .or_else(|| self.last_before(came))
+            .map_or(since, |(at, _)| at.max(since))
+    }
+
     /// How many beacons after `since` and before `until` were captured without their TIM.
     pub(super) fn unknown_tims(&self, since: Instant, until: Instant) -> usize {
         let range = self.between(since, until);

@@ -241,7 +241,7 @@ impl Observer {
                     Some((state.uplink.proves_sleep(doubt.mark.0)?, state.assumption()))
                 };
                 let asleep = of_cell.filter_map(proves).next();
-                let (verdict, why) = match (doubt.unknown, asleep) {
+                let (verdict, why) = match (doubt.unknown, &asleep) {
                     (Some(unknown), _) => (Verdict::Undecidable, unknown),
                     (None, Some(_)) => (Verdict::Violated, ""),
                     (None, None) => (Verdict::Undecidable, "the station may have left power save unseen"),
@@ -249,8 +249,11 @@ impl Observer {
                 let mut deciding = doubt.deciding;
                 deciding.extend(asleep.iter().flat_map(|(packets, _)| packets));
                 deciding.sort_unstable();
-                let assumption =
-                    asleep.and_then(|(_, assumption)| assumption).filter(|_| verdict == Verdict::Violated);
+                deciding.dedup();
+                let assumption = asleep
+                    .as_ref()
+                    .and_then(|(_, assumption)| *assumption)
+                    .filter(|_| verdict == Verdict::Violated);
                 let key = (doubt.kind, verdict, *bssid);
                 let found = find(&mut self.findings, key, doubt.mark, &deciding, || {
                     let because = if why.is_empty() { String::new() } else { format!("; {why}") };

@@ -50,6 +50,24 @@ impl StationState {
         Some((promise.mark.1, detail))
     }
 
+    /// A retransmission of the last frame to the station, that of `from`, so long after it that beacons without the bit are in between.
+    fn sent_again(&self, delivery: &Delivery<'_>, from: Mark, beacons: usize) -> Option<(u32, String)> {
+        let same = |(counter, number, _): &(_, _, _)| {
+            (*counter, *number) == (delivery.counter, delivery.frame.sequence_control)
+        };
+        self.last_data.as_ref().filter(|last| delivery.is_copy() && same(last))?;
+        let beacons = match beacons {
+            1 => "a beacon".to_owned(),
+            count => format!("{count} beacons"),
+        };
+        let detail = format!(
+            "packet {} is the same frame, which the access point sent again after {beacons} without the station's TIM bit: it kept the frame \
+             meanwhile, but what waits in its transmit queue is not in the buffer that the TIM is about",
+            from.1
+        );
+        Some((from.1, detail))
+    }
+
     /// Data for a station in power save is allowed only as the response to a PS-Poll and in a service period.
     pub(super) fn check_asleep(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let Some((since, _)) = self.modes.since(true) else { return };
@@ -135,7 +153,7 @@ impl StationState {
                 None => self.uplink.proves_sleep(at),
             };
             let asleep = shows_sleep.filter(|_| is_known && is_silent);
-            let (verdict, why) = match (suspect.unheard, asleep) {
+            let (verdict, why) = match (suspect.unheard, &asleep) {
                 (None, _) => (
                     Verdict::Undecidable,
                     "it may have been awake, since an acknowledgement was captured or none is",
@@ -165,7 +183,7 @@ impl StationState {
                 Some(doubt) if verdict == Verdict::Violated => (Verdict::Undecidable, doubt),
                 _ => (verdict, why),
             };
-            let mut deciding = asleep.map_or_else(Vec::new, |both| both.to_vec());
+            let mut deciding = asleep.unwrap_or_default();
             deciding.push(suspect.mark.1);
             deciding.extend(suspect.beside.into_iter().flatten());
             deciding.sort_unstable();
@@ -294,7 +312,8 @@ impl StationState {
             ),
             None => {
                 let (first, detail) = self
-                    .requested_before(*last, composed)
+                    .sent_again(delivery, from, without.len())
+                    .or_else(|| self.requested_before(*last, composed))
                     .unwrap_or_else(|| arrival_unknown(from, announced, without));
                 report(Verdict::Undecidable, &[first, last.1, mark.1], detail);
             }

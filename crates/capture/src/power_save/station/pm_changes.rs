@@ -13,8 +13,11 @@ const SCANS: &str = "the station may scan: it sent probe requests in between";
 const SENDS_ELSEWHERE: &str =
     "the station may scan: of its numbers some are missing between frames with and without PM";
 
+/// Changes that an occurrence names, beside the last one: a run may have thousands.
+const MOST_NAMED: usize = 15;
+
 /// The changes of the PM bit of a station.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PmChanges {
     run: Option<Run>,
     /// Whether data was exchanged since the last one.
@@ -22,11 +25,13 @@ pub(super) struct PmChanges {
 }
 
 /// Changes of which each follows the last within [`FLAP_INTERVAL`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     first: Mark,
     last: Mark,
     changes: u32,
+    /// The packets of the first [`MOST_NAMED`] changes and of the last one.
+    packets: Vec<u32>,
     /// The time on the air of the frame of the last change.
     air: Span,
     /// The times in active mode without data, and the frames that began and ended them.
@@ -67,8 +72,9 @@ impl PmChanges {
         let since = |before: Instant| mark.0.saturating_since(before);
         let Some(run) = self.run.as_mut().filter(|run| since(run.last.0) <= FLAP_INTERVAL) else {
             self.end(station, findings);
-            self.run =
-                Some(Run { first: mark, last: mark, changes: 1, air, waste: Excess::default(), doubt: None });
+            let packets = vec![mark.1];
+            let waste = Excess::default();
+            self.run = Some(Run { first: mark, last: mark, changes: 1, packets, air, waste, doubt: None });
             return;
         };
         // Being awake served nothing if no data was exchanged.
@@ -81,18 +87,20 @@ impl PmChanges {
         }
         (run.last, run.air) = (mark, air);
         run.changes += 1;
+        run.packets.truncate(MOST_NAMED);
+        run.packets.push(mark.1);
     }
 
     /// Ends a run of changes.
     pub(super) fn end(&mut self, station: MacAddress, findings: &mut Findings) {
-        let Some(Run { first, last, changes, waste, doubt, .. }) = self.run.take() else { return };
+        let Some(Run { first, last, changes, packets, waste, doubt, .. }) = self.run.take() else { return };
         let verdict = match doubt {
             _ if changes < FLAP_CHANGES => Verdict::Kept,
             Some(_) => Verdict::Undecidable,
             None => Verdict::Violated,
         };
         let key = (FindingKind::PmFlapping, verdict, station);
-        let found = find(findings, key, first, &[first.1, last.1], || {
+        let found = find(findings, key, first, &packets, || {
             format!(
                 "{changes} changes of PM in {}, up to packet {}, each within {} of the last{}",
                 seconds(last.0.saturating_since(first.0)),

@@ -142,7 +142,7 @@ impl StationState {
         if !is_aged {
             promise.concealing.retain(is_kept);
         }
-        let announced = |beacon: &Mark| cell.with_tim(beacon.0, came.0, aid).map_or(came.0, |(at, _)| at);
+        let announced = |beacon: &Mark| cell.announced_by(beacon.0, came.0, aid);
         let assumption = self.assumption();
         let concealed = Concealed {
             doubt: is_aged
@@ -155,6 +155,11 @@ impl StationState {
             hears_naps: self.hears_naps(&promise, delivery, findings),
             was_unseen: assumption.is_some() && self.was_unseen_since(promise.mark.0),
             announced: promise.concealing.iter().map(announced).collect(),
+            since_announced: promise
+                .concealing
+                .iter()
+                .map(|beacon| cell.elapsed(promise.mark.0, beacon.0))
+                .collect(),
             promise,
             came,
         };
@@ -178,11 +183,23 @@ impl StationState {
     /// which its later frames show too, as their numbers say whether one was missed in which it left power save.
     pub(super) fn judge_concealed(&mut self, findings: &mut Findings) {
         for concealed in std::mem::take(&mut self.concealed) {
-            let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, announced } = concealed;
+            let Concealed {
+                promise,
+                came,
+                doubt,
+                assumption,
+                hears_naps,
+                was_unseen,
+                announced,
+                since_announced,
+            } = concealed;
             let untrue = promise.by == Announcer::Tim && findings.shows_untrue_bits(self.record.mac);
             let doubt = doubt.or(untrue.then_some(UNTRUE.into()));
             let (mut violated, mut late) = (0, None);
-            for (beacon, announced) in promise.concealing.iter().zip(announced).filter(|_| doubt.is_none()) {
+            let times = announced.into_iter().zip(since_announced);
+            for (beacon, (announced, waited)) in
+                promise.concealing.iter().zip(times).filter(|_| doubt.is_none())
+            {
                 let proven = self.uplink.proves_sleep(beacon.0).map(|asleep| (asleep, assumption));
                 let by_numbers =
                     || self.uplink.shows_sleep_by_numbers(beacon.0).map(|asleep| (asleep, NOR_WOKEN));
@@ -192,10 +209,10 @@ impl StationState {
                     false => proven,
                 };
                 let Some((asleep, assumption)) = asleep else { continue };
-                let mut deciding = vec![promise.mark.1, asleep[0], beacon.1, asleep[1], came.1];
+                let mut deciding = asleep;
+                deciding.extend([promise.mark.1, beacon.1, came.1]);
                 deciding.sort_unstable();
                 deciding.dedup();
-                let waited = beacon.0.saturating_since(promise.mark.0);
                 let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
                 let found = find(findings, key, *beacon, &deciding, || {
                     let announcer = match promise.by {

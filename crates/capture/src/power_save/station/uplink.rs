@@ -116,7 +116,7 @@ impl Uplink {
 
     /// The frames that prove that the station was in power save at a time ([`proves_sleep`]): numbers say that no frame was missed, and its
     /// access point acknowledged none that was. There are none for one that may have changed its mode by frames without a number.
-    pub(in crate::power_save) fn proves_sleep(&self, at: Instant) -> Option<[u32; 2]> {
+    pub(in crate::power_save) fn proves_sleep(&self, at: Instant) -> Option<Vec<u32>> {
         if self.sends_qos_nulls {
             return None;
         }
@@ -127,7 +127,7 @@ impl Uplink {
     }
 
     /// The same, as far as numbers say it, as if none without a number had been sent or missed.
-    pub(super) fn shows_sleep_by_numbers(&self, at: Instant) -> Option<[u32; 2]> {
+    pub(super) fn shows_sleep_by_numbers(&self, at: Instant) -> Option<Vec<u32>> {
         proves_sleep(&self.frames, at).map(|proof| proof.packets)
     }
 
@@ -143,11 +143,14 @@ impl Uplink {
     }
 }
 
+/// A counter, a number of it, and the packet that has it.
+type Numbered = ((Counter, u16), u32);
+
 /// What says that a station was in power save.
 struct Proof {
-    /// The frames before and after.
-    packets: [u32; 2],
-    /// Their times.
+    /// The frames before and after, and those whose numbers say that none was missed.
+    packets: Vec<u32>,
+    /// The times of the frames before and after.
     span: [Instant; 2],
     /// Whether frames of one counter before and after say that none of it was missed in between.
     is_numbered: bool,
@@ -163,29 +166,31 @@ fn proves_sleep(frames: &[ModeFrame], at: Instant) -> Option<Proof> {
     let last_modes = earlier.iter().rev().filter(shows_mode);
     let was_heard = last_modes.clone().take_while(|frame| sleeps(frame)).any(|frame| frame.heard);
     let (before, after) = (last_modes.clone().next()?, later.iter().find(shows_mode)?);
-    let numbers = |frame: &ModeFrame| frame.number;
-    let next: Vec<(Counter, u16)> = later.iter().take(NEARBY).filter_map(numbers).collect();
-    let mut last: Vec<(Counter, u16)> = Vec::new();
+    let numbers = |frame: &ModeFrame| frame.number.map(|number| (number, frame.packet));
+    let next: Vec<Numbered> = later.iter().take(NEARBY).filter_map(numbers).collect();
+    let mut last: Vec<Numbered> = Vec::new();
     for number in earlier.iter().rev().take(NEARBY).filter_map(numbers) {
-        if last.iter().all(|(counter, _)| *counter != number.0) {
+        if last.iter().all(|((counter, _), _)| *counter != number.0.0) {
             last.push(number);
         }
     }
-    let follows = |(counter, first): &(Counter, u16)| {
-        let second = next.iter().find(|(other, _)| other == counter);
-        second.map(|(_, second)| second.wrapping_sub(*first) & 0xfff <= 1)
-    };
+    let second = |((counter, _), _): &Numbered| next.iter().find(|((other, _), _)| other == counter);
+    let pairs: Vec<(&Numbered, &Numbered)> =
+        last.iter().filter_map(|first| Some((first, second(first)?))).collect();
     let is_of_one_counter = match (before.number, after.number) {
         (Some((one, _)), Some((other, _))) => one == other,
-        (None, Some(number)) => sleeps(after) || last.iter().any(|one| one.0 == number.0),
+        (None, Some(number)) => sleeps(after) || last.iter().any(|(one, _)| one.0 == number.0),
         _ => sleeps(after),
     };
-    let misses_none = last.iter().all(|one| follows(one) != Some(false));
-    let is_numbered = last.iter().any(|one| follows(one).is_some());
+    let misses_none =
+        pairs.iter().all(|(((_, first), _), ((_, second), _))| second.wrapping_sub(*first) & 0xfff <= 1);
     let is_proven = sleeps(before) && was_heard && is_of_one_counter && misses_none;
     is_proven.then_some(Proof {
-        packets: [before.packet, after.packet],
+        packets: [before.packet, after.packet]
+            .into_iter()
+            .chain(pairs.iter().flat_map(|((_, first), (_, second))| [*first, *second]))
+            .collect(),
         span: [before.at, after.at],
-        is_numbered,
+        is_numbered: !pairs.is_empty(),
     })
 }
