@@ -27,6 +27,16 @@ def test_the_tables_are_what_the_commands_print(airwatt, request):
     pages.check(PAGE, airwatt.output, request.config.getoption("--bless"))
 
 
+def test_the_sample_of_the_doctor_has_each_line_that_it_prints():
+    source = (ROOT / "crates/daemon/src/station/doctor.rs").read_text()
+    # The host of the sample has one interface.
+    labels = set(re.findall(r'Fact::new\(\s*"([^"]+)"', source)) - {"also Wi-Fi"}
+    _, _, doctor = PAGE.read_text().partition("\n## The doctor\n")
+    sample = re.match(r".*?\n\n((?:    .*\n)+)", doctor, re.DOTALL)
+    assert sample is not None
+    assert set(re.findall(r"^    (\S.{0,15}\S)  ", sample[1], re.MULTILINE)) == labels
+
+
 def test_what_the_page_says_of_them():
     *_, tail, comb, scans = (output for _, output in pages.shown(PAGE.read_text()))
 
