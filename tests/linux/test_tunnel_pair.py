@@ -66,6 +66,9 @@ def test_what_is_asked_may_be_given_and_nothing_is_overwritten(tmp_path):
         done = write_pair(tmp_path, "--interface", "other", *wrong)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert len(list(tmp_path.iterdir())) == 1
+    nowhere = write_pair(tmp_path / "absent")
+    expected = f"airwattd: --folder {tmp_path}/absent: expected a folder, got none; hint: mkdir -p {tmp_path}/absent\n"
+    assert (nowhere.returncode, nowhere.stdout, nowhere.stderr) == (2, "", expected), "before it asks anything"
 
 
 def test_the_network_of_the_concentrator_is_reached_through_the_tunnel(pair):

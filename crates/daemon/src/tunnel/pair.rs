@@ -71,6 +71,12 @@ struct Files {
 
 /// `airwattd tunnel pair`.
 pub(super) fn pair(options: &Pair) -> Result<(), Failure> {
+    if !options.folder.is_dir() {
+        let folder = options.folder.display();
+        return Err(input(format!(
+            "--folder {folder}: expected a folder, got none; hint: mkdir -p {folder}"
+        )));
+    }
     let endpoint = answer(
         options.endpoint.as_deref(),
         "--endpoint",
