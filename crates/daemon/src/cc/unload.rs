@@ -60,7 +60,9 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
     // For the last line only.
     let left = if present.is_empty() { 0 } else { sockets::read().map_or(0, |open| open.len()) };
     let any = !present.is_empty() || !others.is_empty();
-    let (unregistered, is_cleared) = unregister(&problems, options.force);
+    // Unless something still asks for the programs, and nobody insists.
+    let programs_stay = !problems.is_empty() && !options.force;
+    let (unregistered, is_cleared) = if programs_stay { (Vec::new(), false) } else { unregister() };
     problems.extend(unregistered);
     let is_interrupted = is_logged || had_pins && is_cleared;
     if problems.is_empty() {
@@ -82,16 +84,20 @@ pub(super) fn run(options: &Unload) -> Result<(), Failure> {
         return Ok(());
     }
     problems.extend(log.write().err().map(|error| error.to_string()));
-    let mut said: Vec<&String> = Vec::new();
-    for line in &problems {
+    Err(not_undone(&problems, if programs_stay { "; so the programs stay in the kernel; " } else { "" }))
+}
+
+/// One line about all that is left. With something to say behind it, there is also something to do.
+fn not_undone(problems: &[String], behind: &str) -> Failure {
+    let mut said: Vec<&str> = Vec::new();
+    for line in problems {
         // One obstacle may be met twice: by the log, and by looking.
-        if !said.contains(&line) {
+        if !said.contains(&&**line) {
             said.push(line);
         }
     }
-    let (last, first) = said.split_last().expect("not empty");
-    first.iter().for_each(|line| output::error(&format!("not undone: {line}")));
-    Err(Failure::Failed(format!("not undone: {last}")))
+    let hint = if behind.is_empty() { "" } else { "hint: do that by hand, or use --force" };
+    Failure::Failed(format!("not undone: {}{behind}{hint}", said.join("; ")))
 }
 
 /// Undoes the changes of this network namespace. The programs stay for the others.
@@ -107,7 +113,7 @@ fn unload_here(
     let problems = undo_within(log, here, None, false);
     log.write()?;
     if !problems.is_empty() {
-        return Err(Failure::Failed(format!("not undone: {}", problems.join("; "))));
+        return Err(not_undone(&problems, "; "));
     }
     output::progress(&format!(
         "unloaded in this network namespace; the congestion controls stay registered for {}",
@@ -147,7 +153,7 @@ fn names(others: &BTreeMap<u64, Option<PathBuf>>) -> Vec<String> {
 
 fn elsewhere(others: &BTreeMap<u64, Option<PathBuf>>) -> Failure {
     Failure::Failed(format!(
-        "other network namespaces have changes to undo ({}), and this one has none; hint: unload there, or use --force",
+        "nothing to unload in this network namespace, but in other network namespaces ({}); hint: unload there, or use --force",
         names(others).join(", ")
     ))
 }
@@ -198,9 +204,7 @@ fn undo_within(log: &mut UndoLog<Change>, here: u64, fallback: Option<&str>, for
 }
 
 fn unknown_default(name: &str) -> Failure {
-    Failure::Failed(format!(
-        "net.ipv4.tcp_congestion_control is {name}, and what it was before is not known; hint: set it, or use --force"
-    ))
+    Failure::Failed(format!("net.ipv4.tcp_congestion_control is {name}, and what it was before is not known"))
 }
 
 /// Sets the default to the first that the kernel allows here: `fallback`, CUBIC, or Reno, which every kernel has. Other network
@@ -215,13 +219,9 @@ fn reset_default(fallback: Option<&str>) -> Result<(), Failure> {
     last
 }
 
-/// Takes the programs out of the kernel, unless something still asks for them and nobody insists. Returns a line about each thing that is
-/// left, and whether our folder or our mount of the BPF file system was removed.
-fn unregister(problems: &[String], force: bool) -> (Vec<String>, bool) {
-    if !problems.is_empty() && !force {
-        let stay = "the programs stay in the kernel, as they are still asked for; hint: --force";
-        return (vec![stay.to_owned()], false);
-    }
+/// Takes the programs out of the kernel. Returns a line about each thing that is left, and whether our folder or our mount of the BPF file
+/// system was removed.
+fn unregister() -> (Vec<String>, bool) {
     let unregistered = || -> Result<(Vec<String>, bool), Failure> {
         let mut left = Vec::new();
         for loaded in kernel::loaded()? {
