@@ -244,6 +244,25 @@ def test_a_run_and_its_own_current_give_the_profile_back(airwatt, tmp_path):
         assert states[name]["predicted_c"] / states[name]["time_s"] == pytest.approx(1e-3 * expected_ma, rel=1e-3)
 
 
+def test_which_beacons_of_a_listen_interval_are_received_is_not_known(airwatt, tmp_path):
+    """A device that takes another one of ten beacons than the prediction has its currents all the same."""
+    run = library.run(_reports_each_5_s(tmp_path), set={"station.listen_interval": 10}, trace=True)
+    capture, trace = tmp_path / "run.pcapng", tmp_path / "trace.csv"
+    run.write_pcapng(capture)
+    _meter_of(run, trace, {"transmit": 285.0, "receive": 84.0, "listen": 84.0, "sleep": 0.14, "wake-up": 24.8})
+    asked = ["analyze", capture, "--radio", "esp32-c3", "--current", trace, "--set"]
+    current = airwatt(*asked, "station.listen_interval=10", "--json").json["current"]
+    assert (current["prediction"], current["beacons_in_sleep"]) == ("as captured", True)
+    states = {state["state"]: state for state in current["states"]}
+    assert states["listen"]["measured_a"] == pytest.approx(0.084, rel=0.02)
+    asleep = states["sleep"]
+    assert asleep["measured_a"] == pytest.approx(asleep["predicted_c"] / asleep["time_s"], rel=0.05)
+    text = airwatt(*asked, "station.listen_interval=10").out
+    assert "within the listen interval the device receives no frame says" in " ".join(text.split())
+    known = airwatt(*asked, "station.listen_interval=1", "--json").json["current"]
+    assert not known["beacons_in_sleep"]
+
+
 @pytest.mark.parametrize(
     ("load_ma", "noise_ma"),
     [

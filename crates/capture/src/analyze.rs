@@ -16,7 +16,7 @@ use airwatt_sim::scenario::{IDEAL, RadioChoice};
 use tracing::debug;
 
 use crate::capture::Capture;
-use crate::captured_radio;
+use crate::captured_radio::{self, BeaconsWanted};
 use crate::current::{self, CurrentReport, Trace};
 use crate::decrypt::NetworkKey;
 use crate::error::AnalyzeError;
@@ -432,7 +432,8 @@ impl Subject<'_> {
         document.capture.notes.extend(of_others);
         if let Some(trace) = trace {
             let radios = (&sent, &radio.clone().at_rate(data_rate));
-            document.current = Some(compare_current(trace, question, &states, observed.as_deref(), radios)?);
+            document.current =
+                Some(compare_current(trace, question, &states, (observed.as_deref(), wanted), radios)?);
         }
         if let Some(line) = &mut document.timeline {
             line.add_captured(observed.as_deref().unwrap_or_default());
@@ -450,7 +451,7 @@ fn compare_current(
     trace: &Trace,
     question: &Question<'_>,
     states: &[(String, Vec<RadioPeriod>)],
-    observed: Option<&[RadioPeriod]>,
+    (observed, wanted): (Option<&[RadioPeriod]>, BeaconsWanted),
     (sent, replayed): (&Radio, &Radio),
 ) -> Result<CurrentReport, AnalyzeError> {
     let (name, periods, is_replayed) = prediction(question.policies, states, observed);
@@ -458,7 +459,7 @@ fn compare_current(
         name,
         periods,
         radio: if is_replayed { replayed } else { sent },
-        knows_beacons: !is_replayed,
+        knows_beacons: !is_replayed && wanted.are_known(),
         load: question.current.map_or_else(current::Load::default, |current| current.load),
     };
     let offset_s = question.current.and_then(|current| current.offset_s);

@@ -35,6 +35,13 @@ pub(crate) enum BeaconsWanted {
     Each { beacons: u32, dtims: bool },
 }
 
+impl BeaconsWanted {
+    /// Whether it is known which ones these are: of several that are no DTIM beacons no frame says which the station takes.
+    pub(crate) const fn are_known(self) -> bool {
+        matches!(self, Self::Dtims | Self::Each { beacons: 0 | 1, .. })
+    }
+}
+
 /// The states that the radio of a station had as far as its frames show them. `None` for a station whose mode is never known.
 pub(crate) fn as_captured(
     capture: &Capture,

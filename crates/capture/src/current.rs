@@ -4,8 +4,8 @@
 //! A trace that does not vary, or not as the prediction does, has no place on the capture's clock. What it says is its mean
 //! current, and for how much of the time the device sleeps, which follows from the trace alone.
 //!
-//! A replay has no knowledge of when the access point sent its beacons. There the times awake for beacons alone count with sleep,
-//! in the prediction and in the fit.
+//! A replay has no knowledge of when the access point sent its beacons, and of a station that does not wake up for each no frame says which
+//! ones it takes. There the times awake for beacons alone count with sleep, in the prediction and in the fit.
 //!
 //! Left out: meters whose clock runs faster or slower than that of the capture, and a prediction that is refined by the
 //! measurement.
@@ -121,7 +121,8 @@ pub struct CurrentReport {
     /// Correlation of both currents, over bins of 10 ms, or of 100 ms with `beacons_in_sleep`. Below 0.5 there are no `states`,
     /// unless the trace does not vary.
     pub correlation: Option<f64>,
-    /// Whether the times awake for beacons alone count with the state `sleep`, since a replay does not know the beacons' times.
+    /// Whether the times awake for beacons alone count with the state `sleep`, since a replay does not know the beacons' times, or no frame says
+    /// which ones a station takes that does not wake up for each.
     pub beacons_in_sleep: bool,
     /// The first of `other_offsets`.
     pub other_offset_s: Option<f64>,
@@ -202,7 +203,7 @@ pub struct Prediction<'a> {
     pub periods: &'a [RadioPeriod],
     /// The radio at the rate of the station's frames.
     pub radio: &'a Radio,
-    /// Whether beacons are at the times at which they were sent.
+    /// Whether the beacons that the station receives are at their times.
     pub knows_beacons: bool,
     /// What is drawn beside the radio.
     pub load: Load,

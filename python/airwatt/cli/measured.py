@@ -20,7 +20,7 @@ _WHY = {
     "too-short": "there for less than 1 ms or than a sample",
     "impossible": "least squares give a current below zero or above what a sample has room for",
     "loose": "samples or parts of the trace do not agree on it within a quarter, or not with the replay's times",
-    "brief": "shorter each time than the 5 ms to which a replay knows its times",
+    "brief": "shorter each time than the 5 ms to which its times are known",
 }
 
 
@@ -28,6 +28,8 @@ _WHOLE = 0.99
 """Share of a trace from which on it is compared as a whole."""
 
 
+_AS_CAPTURED = "as captured"
+"""The prediction of a measured current that is no replay."""
 _HOST_AWAKE = ("host-awake", "load-or-host", "awake")
 """Verdicts by which the host may not sleep."""
 
@@ -178,7 +180,8 @@ def _beacon(document: dict[str, Any], battery: Battery | None) -> Iterator[str]:
     if current["verdict"]["kind"] in _HOST_AWAKE:
         return
     ratio = beacon["measured_c"] / beacon["predicted_c"] - 1
-    assumed = ", with a beacon's length assumed" if current["beacons_in_sleep"] else ""
+    is_replayed = current["beacons_in_sleep"] and current.get("prediction") != _AS_CAPTURED
+    assumed = ", with a beacon's length assumed" if is_replayed else ""
     text = (
         f"each of {beacon['count']} wake-ups for a beacon, one in {quantity(beacon['every_s'], 's')}, takes "
         f"{quantity(beacon['measured_c'], 'C')} above the current between them, where "
@@ -310,7 +313,12 @@ def _states(current: dict[str, Any]) -> Iterator[str | Table]:
         "\N{PLUS-MINUS SIGN} holds for this place of the trace: an error of the place, which samples as long as a "
         "state hardly show, is not in it, and moves the current of a short state by more"
     )
-    if current["beacons_in_sleep"]:
+    if current["beacons_in_sleep"] and current["prediction"] == _AS_CAPTURED:
+        yield (
+            "which of the beacons within the listen interval the device receives no frame says: times awake for "
+            "beacons alone count with sleep"
+        )
+    elif current["beacons_in_sleep"]:
         yield (
             "when the access point sent its beacons is not in a replay: times awake for beacons alone count with "
             "sleep, and packets that wait for beacons are early or late by up to a beacon interval"

@@ -344,7 +344,7 @@ fn differs(measured: &Measured<'_>, asleep: Option<f64>, currents: &StateCurrent
             // Which of both has it, the states awake can hint at.
             let others = measured.states.iter().filter(|other| other.state != name && is_off(other));
             let others = others.map(|other| format!("; in {} it takes {}", other.state, takes(other)));
-            let with = "sleep and the beacons that count with it, which a replay cannot tell apart";
+            let with = "sleep and the beacons that count with it";
             format!("; most of the difference is in {with}: {}{}", takes(state), others.collect::<String>())
         } else if name == RadioState::Sleep.name() && is_base_right && sign > 0.0 {
             format!(
