@@ -84,6 +84,23 @@ def hints(chip: str) -> Iterator[str]:
             "asks for its address (ARP) gets no answer. profile.dtim_aligned_type = SL_WIFI_ALIGN_WITH_DTIM_BEACON "
             "takes the last DTIM beacon within the listen interval instead of the last beacon"
         )
+        yield (
+            "the M4 beside this radio is not in these figures. It sleeps in FreeRTOS' tickless idle with the component "
+            "Power Manager, as long as nothing has asked sl_si91x_power_manager_add_ps_requirement() for PS4 or PS3"
+        )
+    if chip.startswith("nrf7002"):
+        yield (
+            "in C each line is a net_mgmt(NET_REQUEST_WIFI_PS, iface, &params, sizeof(params)) with a struct "
+            "wifi_ps_params of zephyr/net/wifi_mgmt.h: type WIFI_PS_PARAM_TIMEOUT with timeout_ms, "
+            "WIFI_PS_PARAM_LISTEN_INTERVAL with listen_interval, WIFI_PS_PARAM_MODE with mode = WIFI_PS_MODE_LEGACY or "
+            "_WMM, WIFI_PS_PARAM_WAKEUP_MODE with wakeup_mode = WIFI_PS_WAKEUP_MODE_DTIM or _LISTEN_INTERVAL, and at "
+            "last WIFI_PS_PARAM_STATE with enabled = WIFI_PS_ENABLED"
+        )
+        yield (
+            "the host of this companion chip is not in these figures. Zephyr's idle thread lets an nRF53 sleep; a "
+            "serial port that may receive keeps a clock of it running, so that a device in the field has "
+            "CONFIG_SERIAL=n, or its asynchronous driver with CONFIG_UART_ASYNC_API and the receiver off"
+        )
     if chip.startswith("cyw43439"):
         yield (
             "the names of cyw43-driver are not those of all its versions: CYW43_PERFORMANCE_PM, which is "
