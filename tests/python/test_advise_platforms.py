@@ -217,7 +217,8 @@ def test_chips_beside_a_host_are_told_their_own_calls(airwatt):
         assert list(companion_kits.hints(radio))
     # In C, and what the host does.
     hints = " ".join(companion_kits.hints("nrf7002"))
-    assert "WIFI_PS_PARAM_TIMEOUT with timeout_ms" in hints and "CONFIG_SERIAL=n" in hints
+    assert "WIFI_PS_PARAM_TIMEOUT with timeout_ms" in hints
+    assert "CONFIG_SERIAL=n" in hints
     assert "tickless idle" in " ".join(companion_kits.hints("siwx917"))
     assert airwatt(*arguments, "esp32-c3", "--target", "pico-sdk").is_one_line("--target pico-sdk", "esp32-c3")
 
