@@ -63,7 +63,7 @@ def count(value: float | None, ci95: float | None = None) -> str:
 
 def percent(share: float | None) -> str:
     """Writes a share from 0 to 1 as `12.3 %`."""
-    return NOTHING if share is None else f"{100 * share:.1f} %"
+    return NOTHING if share is None else f"{100 * share:z.1f} %"
 
 
 def _scale(value: float) -> tuple[float, str]:

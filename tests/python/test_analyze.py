@@ -187,6 +187,8 @@ def test_a_measured_current_is_laid_beside_the_prediction(airwatt, tmp_path):
     assert airwatt(*short[:-1], negative).status == 2
     assert airwatt(*short[:-1], negative).is_one_line("above zero", "-63.0000 mA")
     assert airwatt("analyze", CAPTURE, "--offset", "1s").is_one_line("--offset", "--current")
+    (tmp_path / "trace.csv").write_text("0,0.1\n")
+    assert airwatt("analyze", tmp_path / "trace.csv").is_one_line("--current FILE", "idle --pcap")
 
 
 def _meter_of(run, path, currents_ma, noise_ma=0.0):

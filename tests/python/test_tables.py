@@ -36,6 +36,7 @@ def test_counts_and_shares():
         "2.5\n± 0.2",
     ]
     assert percent(0.1234) == "12.3 %"
+    assert percent(-1e-9) == "0.0 %"
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,9 @@ def _refuse(
     capture: str, station: list[str] | None, current: Path | None, offset: str | None, pcap: Path | None
 ) -> None:
     """Raises `InputError` for options that contradict each other."""
+    if current is None and Path(capture).suffix.lower() == ".csv":
+        made = "airwatt run idle --pcap idle.pcapng makes one of an idle device"
+        raise InputError(f"{capture}: a measured current goes beside a capture, with --current FILE; hint: {made}")
     if offset is not None and current is None:
         raise InputError("--offset: expected --current with it, got none")
     if current is not None and (len(station or ()) > 1 or station == ["all"]):
