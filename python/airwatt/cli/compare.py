@@ -32,10 +32,11 @@ Examples:
 """
 
 
+_HEADING = 10
+"""Longest key that is a heading as it stands."""
+
 _Column: TypeAlias = "tuple[str, Callable[[Sequence[RunResult]], str]]"
 """A head, and the cell of a row by its runs."""
-_HEADING = 20
-"""Longest key that is a heading as it stands."""
 
 
 def command(
@@ -178,8 +179,9 @@ def _print_table(comparison: Comparison, battery: Battery | None) -> None:
         ("asleep", lambda runs: percent(aggregates.over(runs, partial(aggregates.share, state="sleep")).mean)),
     ]
     columns = [*first, *middle, *last]
-    rows = [[*row.choice.values(), *(cell(row.runs) for _, cell in columns)] for row in comparison.rows]
-    choices = _short(list(comparison.rows[0].choice))
+    varied = _varying(comparison.rows)
+    rows = [[*(row.choice[key] for key in varied), *(cell(row.runs) for _, cell in columns)] for row in comparison.rows]
+    choices = _short(varied)
     heads = [*choices, *(head for head, _ in columns)]
     parts: list[str | Table] = [_headline(comparison), table(heads, rows, left=len(choices))]
     if any("(" in row[heads.index(head, len(choices))] for row in rows):
@@ -243,15 +245,16 @@ def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[str |
     volts = [mean_voltage(row.runs[0]) for row in rows]
     if not charge.has_any(volts, battery):
         return
+    varied = _varying(comparison.rows)
     cells = [
         [
-            *row.choice.values(),
+            *(row.choice[key] for key in varied),
             *charge.cells(charge.power_w(row.runs), radio_v, battery, _profile(row)),
             charge.mostly(causes(row.runs)),
         ]
         for row, radio_v in zip(rows, volts, strict=True)
     ]
-    choices = _short(list(rows[0].choice))
+    choices = _short(varied)
     # A mode of the host heads the days only where all rows have it.
     modes = {profile["mode"] if (profile := _profile(row)) else None for row in rows}
     shared = _profile(rows[0]) if len(modes) == 1 else None
@@ -261,7 +264,8 @@ def _currents(comparison: Comparison, battery: Battery | None) -> Iterator[str |
         yield "these are of the mean station; of each, and in other modes of its host: airwatt run"
         return
     profiles = [
-        (" ".join(row.choice.values()), mean_profile([run.stations[0].profile for run in row.runs])) for row in rows
+        (" ".join(row.choice[key] for key in varied), mean_profile([run.stations[0].profile for run in row.runs]))
+        for row in rows
     ]
     yield from charge.host_modes(", ".join(choices), profiles, volts, battery)
 
@@ -290,6 +294,12 @@ def _battery(comparison: Comparison, battery: Battery) -> dict[str, object]:
     return {"text": battery.text, "rows": rows}
 
 
+def _varying(rows: Sequence[ComparedRow]) -> list[str]:
+    """The keys in which rows differ, which tell them apart; all of them without two rows."""
+    keys = list(rows[0].choice)
+    return [key for key in keys if len({row.choice[key] for row in rows}) > 1] or keys
+
+
 def _short(keys: list[str]) -> list[str]:
     """Long keys by their last parts, as many as tell them apart: `mean_gap` instead of `flow.application.mean_gap`."""
 
@@ -309,10 +319,14 @@ def _is_ideal(row: ComparedRow) -> bool:
 
 
 def _headline(comparison: Comparison) -> str:
-    runs = comparison.rows[0].runs
+    first, varied = comparison.rows[0], _varying(comparison.rows)
+    keys = [key for key in first.choice if key not in varied]
+    same = [f"{short} {first.choice[key]}" for key, short in zip(keys, _short(keys), strict=True)]
+    named = ", ".join([comparison.scenario, *same])
+    runs = first.runs
     if len(runs) > 1:
-        return f"{comparison.scenario}, {len(runs)} runs from seed {runs[0].seed}: mean ± 95 % confidence interval"
-    return f"{comparison.scenario}, seed {runs[0].seed}"
+        return f"{named}, {len(runs)} runs from seed {runs[0].seed}: mean ± 95 % confidence interval"
+    return f"{named}, seed {runs[0].seed}"
 
 
 def _relative(runs: Sequence[RunResult], others: Sequence[RunResult]) -> str:
