@@ -222,6 +222,10 @@ def _summary(batch: engine.Batch, files: dict[str, list[str]], runs: int, seed: 
             for claim in claims
             if claim.verdict == verdict
         ]
+    open_ = dict.fromkeys(claim.id.split("/")[0] for claim in claims if claim.verdict != "holds")
+    if open_:
+        pages = ", ".join(f"docs/reproductions/{document}.md" for document in open_)
+        lines.append(_wrapped(f"on what does not hold: {pages}", indent=2))
     written = [path for paths in files.values() for path in paths]
     if written:
         lines.append(f"{len(written)} files under {Path(written[0]).parent.parent}")
