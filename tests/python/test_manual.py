@@ -40,6 +40,26 @@ def test_the_daemon_has_pages_of_section_8(pages):
     assert "airwattd tunnel up" in (pages / "airwattd-tunnel-up.8").read_text().replace("\\-", "-")
 
 
+@pytest.mark.skipif(not DAEMON.exists(), reason="airwattd is not built")
+def test_a_synopsis_has_the_values_of_options_and_examples_are_commands(pages):
+    def page(name):
+        text = (pages / f"{name}.8").read_text().replace("\\-", "-").replace("\\ ", " ")
+        return text.replace("\\fB", "").replace("\\fI", "").replace("\\fR", "")
+
+    def synopsis(name):
+        text = page(name).partition(".SH SYNOPSIS\n.nh\n.ad l\n")[2]
+        return text.partition(".ad\n.hy\n.SH DESCRIPTION\n")[0]
+
+    assert synopsis("airwattd-tunnel") == "airwattd tunnel COMMAND ...\n"
+    assert synopsis("airwattd-tunnel-down") == "airwattd tunnel down FILE|INTERFACE\n"
+    assert synopsis("airwattd-station-reflect") == "airwattd station reflect [--listen ADDRESS:PORT] [--verbose]...\n"
+    own, commands = synopsis("airwattd-station").split("\n.br\n")
+    assert own.endswith(" [CONFIG]")
+    assert commands == "airwattd station COMMAND ...\n"
+    for command in ("", "-cc", "-tunnel", "-gateway", "-station", "-genkey"):
+        assert ".SH EXAMPLES\n  " in page(f"airwattd{command}"), command
+
+
 def keys_of(example):
     """The keys of a commented configuration, also those that are commented out, with the names of their tables."""
     table = ""

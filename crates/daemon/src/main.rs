@@ -41,7 +41,16 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 
 /// The mechanisms of airwatt on this machine.
 #[derive(Parser)]
-#[command(name = "airwattd", version = VERSION.as_str(), arg_required_else_help = true)]
+#[command(
+    name = "airwattd",
+    version = VERSION.as_str(),
+    arg_required_else_help = true,
+    after_help = "Examples:
+  airwattd station doctor
+  airwattd tunnel pair --endpoint 192.168.1.1 --reach everything
+  airwattd gateway example base > gateway.toml
+  airwattd cc load --interface wlan0 --dry-run"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -50,15 +59,35 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// The congestion control that reacts to lost acknowledgements, in the running kernel
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  airwattd cc load --interface wlan0
+  airwattd cc status
+  airwattd cc unload"
+    )]
     Cc(cc::Command),
     /// All flows of a client in bursts over one UDP path, so that its radio wakes up less often
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  airwattd tunnel pair --endpoint 192.168.1.1 --reach everything
+  airwattd tunnel up airwatt0-concentrator.toml
+  airwattd tunnel show
+  airwattd tunnel down airwatt0"
+    )]
     Tunnel(tunnel::Command),
     /// Wi-Fi power save of this host: a daemon that follows the traffic, and what power save costs in delay
     Station(station::Station),
     /// TCP connections of mobiles over E2TCP between a base station and the mobiles, so that losses cost less energy
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  airwattd gateway example base > gateway.toml
+  airwattd gateway up gateway.toml --dry-run
+  airwattd gateway status
+  airwattd gateway down gateway.toml"
+    )]
     Gateway(gateway::Command),
     /// Print a new private key of a tunnel or a gateway
     #[command(after_help = "Example:\n  umask 077; airwattd genkey > client.key")]

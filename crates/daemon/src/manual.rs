@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use clap_mangen::Man;
 
 use crate::failure::Failure;
@@ -83,12 +83,57 @@ pub(crate) fn complete(arguments: &Completion, mut program: clap::Command) {
 }
 
 /// A page with the usual names of sections, without the empty lines at which mandoc(1) warns.
-fn finished(page: &str, name: &str) -> String {
-    let page = page.replace(".br\n\n.br\n", ".sp\n").replace(".SH EXTRA\n", ".SH EXAMPLES\n");
+fn finished(page: &str, name: &str, command: &clap::Command) -> String {
+    let page = page.replace(".br\n\n.br\n", ".sp\n");
     let program = if name == "airwattd" { "airwatt (1)" } else { "airwattd (8)" };
-    let (before, examples) = page.split_at(page.find(".SH EXAMPLES\n").unwrap_or(page.len()));
+    let (before, help) = page.split_once(".SH EXTRA\n").unwrap_or((&page, ""));
+    let help = help.split(".SH ").next().unwrap_or_default();
+    let (head, rest) = before.split_once(".SH SYNOPSIS\n").unwrap_or((before, ""));
+    let rest = rest.find(".SH DESCRIPTION\n").map_or(rest, |begin| &rest[begin..]);
     let files = if name.starts_with("airwattd-station") { STATION_FILES } else { "" };
-    format!("{before}{EXIT_STATUS}{files}{examples}.SH SEE ALSO\n.BR {program}\n")
+    let (synopsis, examples) = (synopsis(command), examples(help));
+    format!("{head}.SH SYNOPSIS\n{synopsis}{rest}{EXIT_STATUS}{files}{examples}.SH SEE ALSO\n.BR {program}\n")
+}
+
+/// The synopsis: the options with their values, which clap_mangen leaves out, and in a line of its own what has commands.
+fn synopsis(command: &clap::Command) -> String {
+    let name = format!("\\fB{}\\fR", command.get_bin_name().unwrap_or("airwattd"));
+    let is_own =
+        |arg: &&clap::Arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version");
+    let (values, options): (Vec<_>, Vec<_>) =
+        command.get_arguments().filter(is_own).partition(|arg| arg.is_positional());
+    let words: Vec<String> = options.into_iter().chain(values).map(word).collect();
+    let mut lines = Vec::new();
+    if !words.is_empty() || !command.has_subcommands() {
+        lines.push([&[name.clone()][..], &words].concat().join(" "));
+    }
+    if command.has_subcommands() {
+        lines.push(format!("{name} \\fICOMMAND\\fR ..."));
+    }
+    // Words of a command line are not divided, and their gaps are not widened.
+    format!(".nh\n.ad l\n{}\n.ad\n.hy\n", lines.join("\n.br\n").replace('-', "\\-"))
+}
+
+/// An argument in a synopsis, in which no line ends between an option and its value.
+fn word(arg: &clap::Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default();
+    let value = names.iter().map(|name| format!("\\fI{name}\\fR")).collect::<Vec<_>>().join(" ");
+    let option = arg.get_long().map(|long| format!("\\fB--{long}\\fR"));
+    let word = match option {
+        Some(option) if arg.get_action().takes_values() => format!("{option}\\ {value}"),
+        Some(option) => option,
+        None => value,
+    };
+    let word = if arg.is_required_set() { word } else { format!("[{word}]") };
+    if matches!(arg.get_action(), ArgAction::Append | ArgAction::Count) { word + "..." } else { word }
+}
+
+/// What stands below the options in `--help`: the examples, which begin with spaces and so have lines of their own, and paragraphs.
+fn examples(help: &str) -> String {
+    match help.trim_start_matches("Examples:\n").trim_start_matches("Example:\n").trim_end() {
+        "" => String::new(),
+        help => format!(".SH EXAMPLES\n{}\n", help.replace("\n\n", "\n.PP\n")),
+    }
 }
 
 /// Writes a page for each command.
@@ -115,7 +160,7 @@ fn pages(folder: &Path, date: &str, command: &clap::Command) -> Result<(), Failu
     let mut text = Vec::new();
     let file = folder.join(format!("{name}.{SECTION}"));
     page.render(&mut text)
-        .and_then(|()| std::fs::write(&file, finished(&String::from_utf8_lossy(&text), &name)))
+        .and_then(|()| std::fs::write(&file, finished(&String::from_utf8_lossy(&text), &name, command)))
         .map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
     command
         .get_subcommands()
