@@ -20,7 +20,7 @@ from airwatt.results import Result
 
 EPILOG = """\b
 Examples:
-  airwatt emulate fast-dsl --set flow.application.size=5MB
+  airwatt emulate fast-dsl --transport cubic --set tcp.profile=linux
   airwatt emulate fast-dsl --policy psm -- ping -c 10 server
   airwatt emulate wifi-bottleneck --shell station0
 """

@@ -45,9 +45,10 @@ pub(super) const OFF_EACH_S: f64 = 1e-4;
 /// The charge of a pulse, as a share of what the profile has for it, within which it may be one: a host that is awake takes away
 /// less than half, and a beacon's length is not known to a replay.
 const LIKE_PULSE: std::ops::Range<f64> = 0.4..1.6;
-/// The error of a beacon's charge where its frame was captured, and where its length is assumed.
-const ANNOUNCED_ERROR: f64 = 0.1;
-const ASSUMED_ERROR: f64 = 0.2;
+/// The error of a beacon's charge where its frame was captured, and where its length is assumed. How much of it a board receives, for how long it
+/// is awake before, and what the wake-up takes differs between boards of one chip; a profile has the sum of them as its maker measured it.
+const ANNOUNCED_ERROR: f64 = 0.25;
+const ASSUMED_ERROR: f64 = 0.35;
 /// Bins before and after the begin of a time awake that have all of a wake-up for a beacon.
 const BEFORE_BINS: usize = 10;
 const AFTER_BINS: usize = 16;

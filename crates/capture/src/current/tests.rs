@@ -390,7 +390,13 @@ fn a_load_of_the_board_is_no_host_that_is_awake() {
     for load_a in [0.3e-3, 0.5e-3, 1e-3, 2e-3, 5e-3, 30e-3] {
         let trace = metered(&beacons, 5_000, 0.0, |state| predicted(state) + load_a);
         let report = compared(&trace, &beacons, None);
-        assert_eq!(report.verdict.kind, CurrentVerdictKind::Load, "{}", report.verdict.text);
+        // From wake-ups for beacons alone a host that takes as much is not told from a load, since boards differ in what one takes.
+        let is_small = load_a < 10e-3;
+        let kind = if is_small { CurrentVerdictKind::Load } else { CurrentVerdictKind::LoadOrHost };
+        assert_eq!(report.verdict.kind, kind, "{}", report.verdict.text);
+        for part in ["9.58 mA of it at least is a load", "a trace with traffic tells it"] {
+            assert_eq!(report.verdict.text.contains(part), !is_small, "{}", report.verdict.text);
+        }
         let radio = radio();
         for load in [Load { current_a: load_a, power_w: 0.0 }, Load { current_a: 0.0, power_w: 3.3 * load_a }]
         {

@@ -365,6 +365,9 @@ fn least_awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents)
     modes.filter(|mode_a| *mode_a > AWAKE * sleep_a).min_by(f64::total_cmp)
 }
 
+/// What tells more than the charges of wake-ups for beacons.
+const SHORT: &str = "; a trace with traffic tells it, since a time awake of 8 ms or more has a level";
+
 /// Whether a current asleep is too little for a host that is awake.
 fn is_too_little(own_a: f64, measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> bool {
     let sleep_a = currents[RadioState::Sleep as usize];
@@ -410,7 +413,19 @@ fn beside_a_sleeping_radio(
         _ if may_sleep => {
             let what = "load or host: undecided: the radio sleeps, and the board has a load or the host does not sleep";
             let why = format!("times awake tell what the device takes asleep to {} at best", milli(tells_a));
-            (CurrentVerdictKind::LoadOrHost, format!("{what}: {seen}; {why}"))
+            let short = measured.pulses.is_some_and(|pulses| pulses.level.is_none());
+            let more = if short { SHORT } else { "" };
+            let most_a = most_asleep(radio, currents, measured.load_a);
+            let least_load = if asleep_a > most_a + LEAST_A {
+                let most = milli(most_a);
+                format!(
+                    "; {} of it at least is a load, since no mode of the host takes more than {most}",
+                    milli(asleep_a - most_a)
+                )
+            } else {
+                String::new()
+            };
+            (CurrentVerdictKind::LoadOrHost, format!("{what}: {seen}; {why}{least_load}{more}"))
         }
         Some(mode) => {
             let (name, takes) = (&mode.name, milli(of_mode(mode)));

@@ -8,13 +8,15 @@
 use std::io::{self, Read};
 
 use pcap_file::pcap::PcapParser;
-use pcap_file::{PcapError, TsResolution};
+use pcap_file::{Endianness, PcapError, TsResolution};
 
 use super::buffer::{Buffer, End};
 use crate::capture::{CUT, LinkType};
 use crate::packet::PacketSink;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
+/// The largest snap length of capture tools (libpcap's MAXIMUM_SNAPLEN), which writers of a smaller one in the header need not keep to.
+const LONGEST_SNAP: u32 = 1 << 18;
 
 /// Block types of pcapng (draft-ietf-opsawg-pcapng section 4). That of a section header reads the same in either byte order.
 const BLOCK_SECTION: u32 = 0x0a0d_0d0a;
@@ -46,12 +48,18 @@ pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSin
         return Ok(End::LinkType(number));
     }
     let nanos_per_fraction = if header.ts_resolution == TsResolution::NanoSecond { 1 } else { 1_000 };
+    let longest = header.snaplen.max(LONGEST_SNAP);
     loop {
         let next = buffer.next(|bytes| {
+            if captured_length(bytes, header.endianness).is_some_and(|length| length > longest) {
+                return Err(PcapError::InvalidField("a packet is stated to be longer than the snap length"));
+            }
             let (rest, packet) = parser.next_raw_packet(bytes)?;
-            let time = u64::from(packet.ts_sec) * NANOS_PER_SECOND as u64
-                + u64::from(packet.ts_frac) * nanos_per_fraction;
-            sink.packet(number, Some(time), packet.orig_len, &packet.data);
+            let seconds = u64::from(packet.ts_sec) * NANOS_PER_SECOND as u64;
+            let nanos = u64::from(packet.ts_frac) * nanos_per_fraction;
+            // No clock shows a fraction of a second or more.
+            let time = (u128::from(nanos) < NANOS_PER_SECOND).then_some(seconds + nanos);
+            sink.packet(number, time, packet.orig_len, &packet.data);
             Ok((rest.len(), ()))
         })?;
         if let Err(end) = next {
@@ -61,6 +69,15 @@ pub(super) fn read_pcap(buffer: &mut Buffer<impl Read>, sink: &mut dyn PacketSin
             return Ok(End::Full);
         }
     }
+}
+
+/// The length of the packet whose header comes next, as far as that is there.
+fn captured_length(bytes: &[u8], order: Endianness) -> Option<u32> {
+    let field = bytes.get(8..12)?.try_into().ok()?;
+    Some(match order {
+        Endianness::Big => u32::from_be_bytes(field),
+        Endianness::Little => u32::from_le_bytes(field),
+    })
 }
 
 /// The properties of an interface that its packet blocks depend on.

@@ -6,6 +6,8 @@ use pcap_file::PcapError;
 
 /// A block longer than this is damage: capture tools end at 256 KiB for a packet.
 const BLOCK_LIMIT: usize = 16 << 20;
+/// What is left of a last packet that is cut short: no more than one of IP. What is more is of packets behind a damaged length.
+const MOST_CUT: usize = (1 << 16) + 1_024;
 /// The size of one read.
 const READ_BYTES: usize = 1 << 16;
 
@@ -107,8 +109,11 @@ impl<R: Read> Buffer<R> {
                 }
                 Err(PcapError::IncompleteBuffer) => {
                     if !self.fill()? {
-                        let end = if self.rest().is_empty() { End::Complete } else { End::CutShort };
-                        return Ok(Err(end));
+                        return Ok(Err(match self.rest().len() {
+                            0 => End::Complete,
+                            1..=MOST_CUT => End::CutShort,
+                            _ => End::Damaged("a packet is stated to be longer than the rest of the file"),
+                        }));
                     }
                 }
                 Err(PcapError::InvalidField(what)) => return Ok(Err(End::Damaged(what))),

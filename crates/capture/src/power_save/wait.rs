@@ -238,6 +238,8 @@ pub(super) enum Doubt {
     Missed,
     /// A beacon after the request had no TIM bit, or none was captured of it: the frame is another one.
     Emptied,
+    /// Nothing says that a frame was buffered when the station asked.
+    Unannounced(&'static str),
     /// The channel was not free for long enough.
     Busy,
     /// The radio of the monitor received it sooner, or later, after the request.
@@ -263,6 +265,7 @@ impl fmt::Display for Doubt {
                 "no bit for the station was captured in a beacon after the request, so that it may be another frame",
             ),
             Self::Called => f.write_str("the access point called the station in time, which may not have answered"),
+            Self::Unannounced(why) => f.write_str(why),
             Self::Busy => f.write_str(NOT_FREE),
             Self::RadioDisagrees(apart_us) => write!(
                 f,
@@ -307,6 +310,8 @@ pub(super) struct Fetch {
 pub(super) struct Wait {
     pub(super) request: Mark,
     pub(super) mark: Mark,
+    /// What announced the frame before the request, and the last beacon before it.
+    pub(super) announced: [Option<Mark>; 2],
     /// Time for which the channel was free.
     pub(super) free: Span,
     /// Another explanation for it.

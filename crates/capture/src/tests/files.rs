@@ -174,6 +174,37 @@ fn a_cut_packet_leaves_the_rest() {
     assert_eq!((capture.packets.len(), capture.notes.truncated), (1, true));
 }
 
+/// A length that no tool writes is damage, not a packet that was under way when the capture ended.
+#[test]
+fn a_damaged_length_is_no_cut_packet() {
+    let damaged = |length: u32, behind: usize| {
+        let mut file = File::new(101).packet(1, &udp(A, B, (1, 2), 0));
+        let at = file.0.len();
+        file = file.packet(2, &udp(A, B, (1, 2), 9));
+        file.0[at + 8..at + 12].copy_from_slice(&length.to_le_bytes());
+        file.0.resize(file.0.len() + behind, 0);
+        let capture = file.read();
+        assert_eq!((capture.packets.len(), capture.notes.truncated), (1, false), "{length}");
+        let (position, what) = capture.notes.damaged.unwrap();
+        assert_eq!(position, at as u64);
+        what
+    };
+    assert!(damaged(u32::MAX, 0).contains("longer than the snap length"));
+    assert!(damaged((1 << 18) + 1, 0).contains("longer than the snap length"));
+    assert!(damaged(200_000, 100_000).contains("longer than the rest of the file"));
+}
+
+/// A fraction of a second or more is shown by no clock: the packet has no time of its own, and moves no total.
+#[test]
+fn an_impossible_fraction_moves_no_total() {
+    let mut file = File::new(101).packet(1, &udp(A, B, (1, 2), 0));
+    let at = file.0.len();
+    file = file.packet(1_000, &udp(A, B, (1, 2), 9)).packet(2_000, &udp(A, B, (1, 2), 9));
+    let whole = crate::clock::covered(&file.read());
+    file.0[at + 4..at + 8].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(crate::clock::covered(&file.read()), whole);
+}
+
 #[test]
 fn what_a_compressed_file_has_before_its_damage_is_kept() {
     let file = File::new(101).packet(1, &udp(A, B, (1, 2), 0)).packet(2, &udp(A, B, (1, 2), 9));

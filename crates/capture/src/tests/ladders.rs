@@ -261,6 +261,48 @@ fn a_ps_poll_exchange_is_in_order() {
     assert_eq!(high.elapsed(), low.elapsed());
 }
 
+/// A PS-Poll that nothing announced a frame for may have come before the frame did, which the next beacon then announces.
+#[test]
+fn what_nothing_announced_is_not_late() {
+    let verdict_with = |aids: &[u16]| {
+        let beacon_at = |ms: u64, aids| {
+            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
+            (ms, beacon_of(1_000 * ms, tim, None))
+        };
+        let mut frames = vec![
+            (0, poll()),
+            (0, ack(STATION)),
+            (1, data(1, false)),
+            (1, ack(AP)),
+            (2, null(true)),
+            beacon_at(102, aids),
+            (110, poll()),
+            (110, ack(STATION)),
+            beacon_at(204, &[1]),
+            (209, data(2, false)),
+            (209, ack(AP)),
+            beacon_at(306, &[]),
+        ];
+        // Frames in between say that the monitor did not stall.
+        frames.extend((120..200).step_by(20).map(|ms| (ms, ack(MacAddress([2, 0, 0, 0, 0, 99])))));
+        frames.sort_by_key(|(ms, _)| *ms);
+        let found = findings(&ladder(&frames));
+        let late = found.into_iter().find(|one| one.kind == FindingKind::LateDelivery).unwrap();
+        late.occurrences.last().unwrap().clone()
+    };
+    let announced = verdict_with(&[1]);
+    // The beacon before it, the PS-Poll, the beacon that still has the bit, and the frame.
+    assert_eq!((announced.verdict, announced.deciding), (Verdict::Violated, vec![6, 7, 13, 14]));
+    assert_eq!(announced.buffered.map(|(since, _)| since), Some(Instant::from_millis(102)));
+    let blind = verdict_with(&[]);
+    assert_eq!(blind.verdict, Verdict::Undecidable);
+    assert!(
+        blind.detail.as_deref().unwrap().contains("nor More Data announced a frame"),
+        "{:?}",
+        blind.detail
+    );
+}
+
 /// A station that asks again for what the access point has acknowledged has waited since its first PS-Poll, if a beacon still announces the
 /// frame; without one in between a Null frame that said that there was nothing may have been missed.
 #[test]
@@ -297,7 +339,12 @@ fn a_second_ps_poll_does_not_begin_the_wait_anew() {
         (last.verdict, last.deciding, last.excess.delay, last.detail)
     };
     let (verdict, deciding, delay, detail) = verdict_with(205, 206, true, &[1]);
-    assert_eq!((verdict, deciding[0], delay), (Verdict::Violated, 7, Span::from_millis(96)), "{detail:?}");
+    // The beacon that announced it, and the first PS-Poll.
+    assert_eq!(
+        (verdict, &deciding[..2], delay),
+        (Verdict::Violated, &[6, 7][..], Span::from_millis(96)),
+        "{detail:?}"
+    );
     // The first one was not acknowledged, or a clear bit says that what it asked for is gone; or no beacon came in between.
     assert_eq!(verdict_with(205, 206, false, &[1]).0, Verdict::Kept);
     assert_eq!(verdict_with(205, 206, true, &[]).0, Verdict::Kept);

@@ -59,7 +59,10 @@ impl Radio {
         let who = match like.max_by_key(by_power) {
             Some(mode) if watts < LISTENS * listen_w => {
                 let takes = current(mode.sleep.as_watts());
-                format!("the host does not sleep; it takes {takes} in {}", mode.name)
+                format!(
+                    "the host does not sleep, which takes {takes} in {}, or the board has a load",
+                    mode.name
+                )
             }
             Some(mode) => format!(
                 "the radio is awake, or the board has a load, since no mode of the host takes more than {}",

@@ -544,8 +544,16 @@ fn an_average_of_something_awake_is_no_wake_up() {
             63.0,
             "the radio is awake, or the board has a load, since no mode of the host takes more than 20.56 mA",
         ),
-        ("esp32-c3", 21.5, "the host does not sleep; it takes 20.56 mA in Modem-sleep"),
-        ("esp32-c3", 11.35, "the host does not sleep; it takes 10.18 mA in DFS + Modem-sleep"),
+        (
+            "esp32-c3",
+            21.5,
+            "the host does not sleep, which takes 20.56 mA in Modem-sleep, or the board has a load",
+        ),
+        (
+            "esp32-c3",
+            11.35,
+            "the host does not sleep, which takes 10.18 mA in DFS + Modem-sleep, or the board has a load",
+        ),
         ("esp32-c3", 6.4, "at most 335.00 mA, which sending takes"),
         ("nrf7002", 63.0, "the radio does not sleep; it takes 84.00 mA to listen"),
     ] {

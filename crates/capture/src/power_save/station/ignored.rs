@@ -16,10 +16,10 @@ use super::stuck::may_have_waited;
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::EndedPolls;
+use crate::power_save::wait::{EndedPolls, Unanswered};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
-const NOT_ANNOUNCED: &str =
+pub(super) const NOT_ANNOUNCED: &str =
     "neither the beacon before the PS-Poll nor More Data announced a frame, which may have arrived after it";
 const NO_BEACON: &str = "the beacon before the PS-Poll was not captured with a TIM that can be read, so that the frame may have arrived after it";
 const STALE: &str = "the beacon before the PS-Poll may have announced the frame that was delivered right before it, and another one have arrived later";
@@ -37,31 +37,35 @@ const NOT_DISCARDED: &str =
 
 /// What says that a frame was buffered when a PS-Poll came.
 #[derive(Clone, Copy)]
-enum Evidence {
+pub(super) enum Evidence {
     MoreData(Mark),
     Beacon(Mark),
 }
 
 impl Evidence {
-    const fn mark(self) -> Mark {
+    pub(super) const fn mark(self) -> Mark {
         let (Self::MoreData(mark) | Self::Beacon(mark)) = self;
         mark
     }
 }
 
 /// What says that a frame was buffered when the PS-Poll came, or why nothing does.
-fn evidence(ended: &EndedPolls, cell: &Cell, poll: Instant) -> Result<Evidence, &'static str> {
-    if let Some((mark, None)) = ended.of.promise {
+pub(super) fn evidence(
+    (of, aid): (&Unanswered, u16),
+    cell: &Cell,
+    poll: Instant,
+) -> Result<Evidence, &'static str> {
+    if let Some((mark, None)) = of.promise {
         return Ok(Evidence::MoreData(mark));
     }
-    let doubt = ended.of.promise.and_then(|(_, doubt)| doubt);
+    let doubt = of.promise.and_then(|(_, doubt)| doubt);
     let Some(last) = cell.last_before(poll) else { return Err(doubt.unwrap_or(NO_BEACON)) };
     let has_missed = cell.was_due(last.0, poll.saturating_sub(PROMPT));
-    if has_missed || announced_from(cell, ended.aid, last.0, poll).is_none() {
+    if has_missed || announced_from(cell, aid, last.0, poll).is_none() {
         let is_unknown = cell.unknown_tims(last.0.saturating_sub(Span::from_nanos(1)), poll) > 0;
         return Err(doubt.unwrap_or(if is_unknown || has_missed { NO_BEACON } else { NOT_ANNOUNCED }));
     }
-    let is_fresh = ended.of.from.is_none_or(|from| cell.due(last).saturating_since(from) > IN_FLIGHT);
+    let is_fresh = of.from.is_none_or(|from| cell.due(last).saturating_since(from) > IN_FLIGHT);
     if is_fresh { Ok(Evidence::Beacon(last)) } else { Err(doubt.unwrap_or(STALE)) }
 }
 
@@ -128,7 +132,8 @@ impl StationState {
                 continue;
             }
             let heard = ended.of.polls.iter().enumerate().filter(|(_, (_, is_heard))| *is_heard);
-            let mut of_polls = heard.map(|(place, (poll, _))| (place, *poll, evidence(&ended, cell, poll.0)));
+            let mut of_polls = heard
+                .map(|(place, (poll, _))| (place, *poll, evidence((&ended.of, ended.aid), cell, poll.0)));
             let first = of_polls.clone().next();
             let is_long =
                 |poll: Mark| ended.until.saturating_since(poll.0) > NEVER || ended.of.gone.is_some();
@@ -159,14 +164,20 @@ impl StationState {
     fn report_late(&self, ended: &EndedPolls, cell: &Cell, answer: Mark, findings: &mut Findings) {
         let first = ended.of.first();
         let after = still_announced(ended, cell, first.0);
-        let known = evidence(ended, cell, first.0).map_err(str::to_owned);
+        let known = evidence((&ended.of, ended.aid), cell, first.0).map_err(str::to_owned);
+        let announced = known.as_ref().ok().map(|evidence| evidence.mark());
         let known = known.and_then(|evidence| doubt_of(ended, cell, (evidence, first.0), findings));
         let known = known.and_then(|_| after.ok_or_else(|| NOT_STILL_ANNOUNCED.to_owned()));
         let is_qos = ended.counters.iter().any(|counter| matches!(counter, Counter::Qos(..)));
         let assumption = if is_qos { NO_NULL } else { NOT_DISCARDED };
         let verdict = if known.is_ok() { Verdict::Violated } else { Verdict::Undecidable };
-        let deciding: Vec<u32> =
-            [first.1].into_iter().chain(after.map(|(_, packet)| packet)).chain([answer.1]).collect();
+        let deciding: Vec<u32> = announced
+            .into_iter()
+            .chain([first])
+            .chain(after)
+            .chain([answer])
+            .map(|(_, packet)| packet)
+            .collect();
         let waited = answer.0.saturating_since(first.0);
         let found = find(
             findings,
@@ -190,7 +201,7 @@ impl StationState {
         );
         let Some(finding) = found else { return };
         finding.cost(Excess { delay: waited, ..Excess::awake(waited) });
-        finding.buffered(first.0, answer.0);
+        finding.buffered(announced.map_or(first.0, |(at, _)| at), answer.0);
         finding.assume(Some(assumption));
     }
 

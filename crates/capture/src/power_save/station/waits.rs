@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use super::ignored::{Evidence, NOT_ANNOUNCED, evidence};
 use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::pauses::Pauses;
 use crate::power_save::wait::{Delay, Doubt, Fetch, Request, Wait};
-use crate::power_save::{IN_FLIGHT, NEVER, PROMPT};
+use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
@@ -55,6 +56,7 @@ impl StationState {
         request: &Request,
         delivery: &Delivery<'_>,
         (free, pauses): (Span, &Pauses),
+        unannounced: Option<&'static str>,
     ) -> Option<Doubt> {
         let (from, until) = (request.mark.0, delivery.packet.at);
         let was_emptied = delivery.cell.is_some_and(|cell| {
@@ -77,6 +79,8 @@ impl StationState {
             Some(Doubt::Missed)
         } else if was_emptied {
             Some(Doubt::Emptied)
+        } else if let Some(why) = unannounced {
+            Some(Doubt::Unannounced(why))
         } else if free <= PROMPT {
             // On a full channel an access point waits as all others do.
             Some(Doubt::Busy)
@@ -93,6 +97,21 @@ impl StationState {
         self.record.uapsd_categories == Some(ALL_CATEGORIES) && announced().is_some()
     }
 
+    /// What said that a frame was buffered when the station asked: of a PS-Poll as in [`evidence`], of others the beacon after which it came.
+    fn announced_before(
+        &self,
+        request: &Request,
+        announcement: Option<&Announcement>,
+        delivery: &Delivery<'_>,
+    ) -> Result<Mark, &'static str> {
+        if self.polls.request.is_none() {
+            return announcement.map(|announcement| announcement.beacon).ok_or(NOT_ANNOUNCED);
+        }
+        let (of, cell) = self.polls.unanswered.as_ref().zip(delivery.cell).ok_or(NOT_ANNOUNCED)?;
+        let aid = self.record.aid.ok_or(NOT_ANNOUNCED)?;
+        evidence((of, aid), cell, request.mark.0).map(Evidence::mark)
+    }
+
     /// A frame to the station: whether it comes soon after the request for it, and the request soon after the announcement.
     pub(super) fn check_late(&mut self, delivery: &Delivery<'_>, findings: &mut Findings) {
         let mark = delivery.mark();
@@ -106,14 +125,25 @@ impl StationState {
                 find(findings, key, mark, &[], String::new);
             } else {
                 let free = findings.pauses.between(self.record.bssid, request.mark.0, mark.0);
-                let doubt = self.doubt_of_wait(&request, delivery, (free, &findings.pauses));
+                let evidence = self.announced_before(&request, announced.as_ref(), delivery);
+                let doubt = self.doubt_of_wait(&request, delivery, (free, &findings.pauses), evidence.err());
+                let beacon = delivery.cell.and_then(|cell| cell.last_before(mark.0));
+                let announced = [evidence.ok(), beacon.filter(|beacon| beacon.0 > request.mark.0)];
                 let assumption = match self.assumption() {
                     _ if request.is_asked_again => NOT_EMPTIED,
                     Some(_) => FREE_AND_NONE_MISSED,
                     None => FREE,
                 };
                 let bssid = self.record.bssid;
-                self.open.waits.push(Wait { request: request.mark, mark, free, doubt, assumption, bssid });
+                self.open.waits.push(Wait {
+                    request: request.mark,
+                    mark,
+                    announced,
+                    free,
+                    doubt,
+                    assumption,
+                    bssid,
+                });
             }
         }
         if let Some(announcement) = announced {
@@ -233,14 +263,24 @@ impl StationState {
     /// Decides about frames that came late after a request: the beacons around them have to say that the clock of the capture did not jump.
     pub(super) fn judge_waits(&mut self, cells: &BTreeMap<MacAddress, Cell>, findings: &mut Findings) {
         let mac = self.record.mac;
-        for Wait { request, mark, free, doubt, assumption, bssid } in std::mem::take(&mut self.open.waits) {
+        for Wait { request, mark, announced, free, doubt, assumption, bssid } in
+            std::mem::take(&mut self.open.waits)
+        {
             let cell = bssid.and_then(|bssid| cells.get(&bssid));
             let has_jumped = cell.is_some_and(|cell| !cell.is_clock_steady(request.0, mark.0));
             let doubt = if has_jumped { Some(Doubt::Jumped) } else { doubt };
             let verdict = if doubt.is_none() { Verdict::Violated } else { Verdict::Undecidable };
             let waited = mark.0.saturating_since(request.0);
             let key = (FindingKind::LateDelivery, verdict, mac);
-            let found = find(findings, key, mark, &[request.1, mark.1], || {
+            let [before, between] = announced;
+            let deciding: Vec<u32> = before
+                .into_iter()
+                .chain([request])
+                .chain(between)
+                .chain([mark])
+                .map(|(_, packet)| packet)
+                .collect();
+            let found = find(findings, key, mark, &deciding, || {
                 let why = doubt.map_or_else(|| provided(Some(assumption)), |doubt| format!("; {doubt}"));
                 format!(
                     "the frame came {:.3} s after the station requested it, and the channel was free for {:.3} s of that time{why}",
@@ -250,7 +290,7 @@ impl StationState {
             });
             if let Some(finding) = found {
                 finding.cost(Excess { delay: waited, ..Excess::awake(waited.min(NEVER)) });
-                finding.buffered(request.0, mark.0);
+                finding.buffered(before.map_or(request.0, |(at, _)| at), mark.0);
                 finding.assume(Some(assumption));
             }
         }
