@@ -13,6 +13,7 @@ use super::wait::{Concealed, Delay, EndedPolls, Fetch, Promise, Request, Unkept,
 use super::{Mark, PROMPT};
 use crate::packet::{AirFrame, CapturedPacket};
 
+mod announced;
 mod awake;
 mod deliveries;
 mod evidence;

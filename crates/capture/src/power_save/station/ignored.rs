@@ -10,19 +10,16 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::MacAddress;
 
 use super::StationState;
+use super::announced::{Evidence, evidence};
 use super::evidence::NO_NULL;
-use super::polls::{announced_from, is_late};
+use super::polls::is_late;
 use super::stuck::may_have_waited;
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::sequence::Counter;
-use crate::power_save::wait::{EndedPolls, Unanswered};
+use crate::power_save::wait::EndedPolls;
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
-pub(super) const NOT_ANNOUNCED: &str =
-    "neither the beacon before the PS-Poll nor More Data announced a frame, which may have arrived after it";
-const NO_BEACON: &str = "the beacon before the PS-Poll was not captured with a TIM that can be read, so that the frame may have arrived after it";
-const STALE: &str = "the beacon before the PS-Poll may have announced the frame that was delivered right before it, and another one have arrived later";
 const AGED: &str = "the announced frame may have been discarded for its age before the PS-Poll, since it may have waited for the listen interval, and \
                     another one have arrived later";
 const OTHER_LINK: &str = "the station may have been served on another of its links (802.11be)";
@@ -34,40 +31,6 @@ const JUMPED: &str = "by the beacons around it the clock of the capture jumped";
 /// What a verdict about other data assumes.
 const NOT_DISCARDED: &str =
     "the access point did not discard the frame, and buffer another one before the next beacon";
-
-/// What says that a frame was buffered when a PS-Poll came.
-#[derive(Clone, Copy)]
-pub(super) enum Evidence {
-    MoreData(Mark),
-    Beacon(Mark),
-}
-
-impl Evidence {
-    pub(super) const fn mark(self) -> Mark {
-        let (Self::MoreData(mark) | Self::Beacon(mark)) = self;
-        mark
-    }
-}
-
-/// What says that a frame was buffered when the PS-Poll came, or why nothing does.
-pub(super) fn evidence(
-    (of, aid): (&Unanswered, u16),
-    cell: &Cell,
-    poll: Instant,
-) -> Result<Evidence, &'static str> {
-    if let Some((mark, None)) = of.promise {
-        return Ok(Evidence::MoreData(mark));
-    }
-    let doubt = of.promise.and_then(|(_, doubt)| doubt);
-    let Some(last) = cell.last_before(poll) else { return Err(doubt.unwrap_or(NO_BEACON)) };
-    let has_missed = cell.was_due(last.0, poll.saturating_sub(PROMPT));
-    if has_missed || announced_from(cell, aid, last.0, poll).is_none() {
-        let is_unknown = cell.unknown_tims(last.0.saturating_sub(Span::from_nanos(1)), poll) > 0;
-        return Err(doubt.unwrap_or(if is_unknown || has_missed { NO_BEACON } else { NOT_ANNOUNCED }));
-    }
-    let is_fresh = of.from.is_none_or(|from| cell.due(last).saturating_since(from) > IN_FLIGHT);
-    if is_fresh { Ok(Evidence::Beacon(last)) } else { Err(doubt.unwrap_or(STALE)) }
-}
 
 /// The first beacon that was due long after a PS-Poll and has the bit.
 fn still_announced(ended: &EndedPolls, cell: &Cell, poll: Instant) -> Option<Mark> {

@@ -3,6 +3,7 @@
 //! A station without a response asks again, mostly after the next beacon: its PS-Polls up to the next response are one sequence. `ignored`
 //! decides about it.
 
+use super::announced::announced_from;
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::Cell;
@@ -280,9 +281,4 @@ impl StationState {
             is_multi_link: self.association.is_multi_link,
         });
     }
-}
-
-/// The first beacon from a time on and before another that has the bit.
-pub(super) fn announced_from(cell: &Cell, aid: u16, from: Instant, until: Instant) -> Option<Mark> {
-    cell.with_tim(from.saturating_sub(Span::from_nanos(1)), until, aid)
 }

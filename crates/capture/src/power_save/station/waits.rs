@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ignored::{Evidence, NOT_ANNOUNCED, evidence};
+use super::announced::{Evidence, NOT_ANNOUNCED, evidence};
 use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
