@@ -180,7 +180,8 @@ class _Scene:
         times = [occurrence["time_s"], *due, *(occurrence["buffered_s"] or ())]
         # The numbers that prove who slept may be of frames far away.
         far = _FAR_S if kind in _PROVE_SLEEP else float("inf")
-        times += [time for time in self._times(self.deciding) if min(times) - far <= time <= max(times) + far]
+        begin, end = min(times) - far, max(times) + far
+        times += [time for time in self._times(self.deciding) if begin <= time <= end]
         # The nearest service period is seen, however far it is.
         at = occurrence["time_s"]
         if self.periods:

@@ -576,12 +576,19 @@ impl Cell {
         range.contains(&(*first as usize)).then(|| self.marks[*first as usize])
     }
 
-    /// The time of the beacon up to which one at `since` without the bit delayed a frame that came at `came`: the next one with the bit, or the
-    /// last one before the frame.
-    pub(super) fn announced_by(&self, since: Instant, came: Instant, aid: u16) -> Instant {
-        self.with_tim(since, came, aid)
-            .or_else(|| self.last_before(came))
-            .map_or(since, |(at, _)| at.max(since))
+    /// For each beacon that concealed a frame which was announced at `since` and came at `came`: the time of the one up to which it delayed the frame, which is the next one with
+    /// the bit or the last one before the frame, and the time since the announcement, by the access point's clock where that of the capture jumped.
+    pub(super) fn times_of(
+        &self,
+        concealing: &[Mark],
+        (since, came): (Instant, Instant),
+        aid: u16,
+    ) -> Vec<(Instant, Span)> {
+        let times = concealing.iter().map(|(at, _)| {
+            let next = self.with_tim(*at, came, aid).or_else(|| self.last_before(came));
+            (next.map_or(*at, |(next, _)| next.max(*at)), self.elapsed(since, *at))
+        });
+        times.collect()
     }
 
     /// How many beacons after `since` and before `until` were captured without their TIM.

@@ -5,6 +5,11 @@ use airwatt_base::{Instant, Span};
 /// Time and number of a packet that a finding may refer to.
 pub(super) type Mark = (Instant, u32);
 
+/// The packets of those marks that there are.
+pub(super) fn packets<const N: usize>(marks: [Option<Mark>; N]) -> Vec<u32> {
+    marks.into_iter().flatten().map(|(_, packet)| packet).collect()
+}
+
 /// A frame may be in the access point's hardware when its station enters power save; for this long that is no fault.
 pub(super) const IN_FLIGHT: Span = Span::from_millis(10);
 /// A beacon says when it began by the access point's clock, and some monitors note when it ended: one of 143 bytes takes 1.3 ms at 1 Mb/s, and

@@ -141,10 +141,8 @@ pub(super) struct Concealed {
     pub(super) hears_naps: bool,
     /// Whether the access point acknowledged a frame of a station with QoS that was not captured, as a QoS Null frame, which has no number.
     pub(super) was_unseen: bool,
-    /// For each of the beacons the time of the one that its delay counts to (`Cell::announced_by`).
-    pub(super) announced: Vec<Instant>,
-    /// For each of the beacons the time since the announcement, by the access point's clock where that of the capture jumped.
-    pub(super) since_announced: Vec<Span>,
+    /// The times of each of the beacons (`Cell::times_of`).
+    pub(super) times: Vec<(Instant, Span)>,
 }
 
 /// PS-Polls in a row to which neither an acknowledgement nor data followed.

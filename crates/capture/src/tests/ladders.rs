@@ -261,14 +261,16 @@ fn a_ps_poll_exchange_is_in_order() {
     assert_eq!(high.elapsed(), low.elapsed());
 }
 
+/// A DTIM beacon that is sent at its target time.
+fn beacon_at(ms: u64, aids: &[u16]) -> (u64, Vec<u8>) {
+    let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
+    (ms, beacon_of(1_000 * ms, tim, None))
+}
+
 /// A PS-Poll that nothing announced a frame for may have come before the frame did, which the next beacon then announces.
 #[test]
 fn what_nothing_announced_is_not_late() {
     let verdict_with = |aids: &[u16]| {
-        let beacon_at = |ms: u64, aids| {
-            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
-            (ms, beacon_of(1_000 * ms, tim, None))
-        };
         let mut frames = vec![
             (0, poll()),
             (0, ack(STATION)),
@@ -308,10 +310,6 @@ fn what_nothing_announced_is_not_late() {
 #[test]
 fn a_second_ps_poll_does_not_begin_the_wait_anew() {
     let verdict_with = |again: u64, data_at: u64, is_heard: bool, aids: &[u16]| {
-        let beacon_at = |ms: u64, aids| {
-            let tim = TimFields { dtim_count: 0, dtim_period: 1, group: false, aids };
-            (ms, beacon_of(1_000 * ms, tim, None))
-        };
         let other = ack(MacAddress([2, 0, 0, 0, 0, 99]));
         let mut frames = vec![
             (0, poll()),

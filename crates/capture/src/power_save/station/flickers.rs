@@ -71,18 +71,12 @@ impl StationState {
             self.doubt_of_flicker(delivery, cell, announcing)
         };
         let promise = Promise::of_beacon(announcing, if kept.is_empty() { clear } else { kept });
-        let announced = |beacon: &Mark| cell.announced_by(beacon.0, came.0, aid);
         let concealed = Concealed {
             doubt: doubt.map(Into::into),
             assumption: self.assumption().map_or(ANNOUNCED, |_| ANNOUNCED_NOR_MISSED),
             hears_naps: false,
             was_unseen: self.assumption().is_some() && self.was_unseen_since(from.0),
-            announced: promise.concealing.iter().map(announced).collect(),
-            since_announced: promise
-                .concealing
-                .iter()
-                .map(|beacon| cell.elapsed(promise.mark.0, beacon.0))
-                .collect(),
+            times: cell.times_of(&promise.concealing, (promise.mark.0, came.0), aid),
             promise,
             came,
         };

@@ -17,6 +17,7 @@ use super::stuck::may_have_waited;
 use crate::power_save::cell::{Cell, NOT_FREE};
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::sequence::Counter;
+use crate::power_save::times::packets;
 use crate::power_save::wait::EndedPolls;
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 
@@ -134,13 +135,7 @@ impl StationState {
         let is_qos = ended.counters.iter().any(|counter| matches!(counter, Counter::Qos(..)));
         let assumption = if is_qos { NO_NULL } else { NOT_DISCARDED };
         let verdict = if known.is_ok() { Verdict::Violated } else { Verdict::Undecidable };
-        let deciding: Vec<u32> = announced
-            .into_iter()
-            .chain([first])
-            .chain(after)
-            .chain([answer])
-            .map(|(_, packet)| packet)
-            .collect();
+        let deciding = packets([announced, Some(first), after, Some(answer)]);
         let waited = answer.0.saturating_since(first.0);
         let found = find(
             findings,

@@ -142,7 +142,6 @@ impl StationState {
         if !is_aged {
             promise.concealing.retain(is_kept);
         }
-        let announced = |beacon: &Mark| cell.announced_by(beacon.0, came.0, aid);
         let assumption = self.assumption();
         let concealed = Concealed {
             doubt: is_aged
@@ -154,12 +153,7 @@ impl StationState {
             },
             hears_naps: self.hears_naps(&promise, delivery, findings),
             was_unseen: assumption.is_some() && self.was_unseen_since(promise.mark.0),
-            announced: promise.concealing.iter().map(announced).collect(),
-            since_announced: promise
-                .concealing
-                .iter()
-                .map(|beacon| cell.elapsed(promise.mark.0, beacon.0))
-                .collect(),
+            times: cell.times_of(&promise.concealing, (promise.mark.0, came.0), aid),
             promise,
             came,
         };
@@ -183,20 +177,10 @@ impl StationState {
     /// which its later frames show too, as their numbers say whether one was missed in which it left power save.
     pub(super) fn judge_concealed(&mut self, findings: &mut Findings) {
         for concealed in std::mem::take(&mut self.concealed) {
-            let Concealed {
-                promise,
-                came,
-                doubt,
-                assumption,
-                hears_naps,
-                was_unseen,
-                announced,
-                since_announced,
-            } = concealed;
+            let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, times } = concealed;
             let untrue = promise.by == Announcer::Tim && findings.shows_untrue_bits(self.record.mac);
             let doubt = doubt.or(untrue.then_some(UNTRUE.into()));
             let (mut violated, mut late) = (0, None);
-            let times = announced.into_iter().zip(since_announced);
             for (beacon, (announced, waited)) in
                 promise.concealing.iter().zip(times).filter(|_| doubt.is_none())
             {

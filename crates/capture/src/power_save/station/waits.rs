@@ -11,6 +11,7 @@ use super::{Announcement, Delivery, LATE, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{Excess, FindingKind, Findings, Verdict, find, provided, seconds};
 use crate::power_save::pauses::Pauses;
+use crate::power_save::times::packets;
 use crate::power_save::wait::{Delay, Doubt, Fetch, Request, Wait};
 use crate::power_save::{IN_FLIGHT, Mark, NEVER, PROMPT};
 use airwatt_base::{Instant, Span};
@@ -273,13 +274,7 @@ impl StationState {
             let waited = mark.0.saturating_since(request.0);
             let key = (FindingKind::LateDelivery, verdict, mac);
             let [before, between] = announced;
-            let deciding: Vec<u32> = before
-                .into_iter()
-                .chain([request])
-                .chain(between)
-                .chain([mark])
-                .map(|(_, packet)| packet)
-                .collect();
+            let deciding = packets([before, Some(request), between, Some(mark)]);
             let found = find(findings, key, mark, &deciding, || {
                 let why = doubt.map_or_else(|| provided(Some(assumption)), |doubt| format!("; {doubt}"));
                 format!(
