@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airwatt import _core, kits, notebook
@@ -117,13 +116,20 @@ class Advice:
 
     def decide(self, target: str | None) -> Advice:
         """Has the core decide, when all that has to run has run. With a target all rows can be set there."""
-        self.target, platform = target, kits.of_chip(self.chip.name)
+        self.target = target
         for row in self.rows:
-            can_be_set = platforms.can_be_set if platform is None else partial(platforms.can_set, platform)
-            is_set = target is not None or can_be_set(row.candidate)
-            row.is_out_of_reach = row.candidate.ends_early or not is_set
+            row.is_out_of_reach = not self.can_set(row.candidate)
         self._choice = json.loads(_core.advise_choose(self.rows, self.budget_s))
         return self
+
+    def can_set(self, candidate: Candidate) -> bool:
+        """Whether the target has a setting for it; without one, the kit of the chip, or of others any platform."""
+        if candidate.ends_early:
+            return False
+        if self.target is not None:
+            return platforms.is_for(self.target, candidate)
+        platform = kits.of_chip(self.chip.name)
+        return platforms.can_be_set(candidate) if platform is None else platforms.can_set(platform, candidate)
 
     def _chosen(self, name: str) -> list[Row]:
         return [self.rows[index] for index in self._choice[name]]

@@ -10,8 +10,8 @@ from typing import Any
 
 from airwatt import _core, laboratory
 from airwatt._core import CONFIRM, InputError
-from airwatt.advice import network_stack, platforms
-from airwatt.advice.answer import Advice, rows_of
+from airwatt.advice import finer, network_stack, platforms
+from airwatt.advice.answer import Advice, Row, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.chip import Chip
 from airwatt.aggregates import cause_shares
@@ -66,18 +66,26 @@ def advise_capture(
         usual_beacons=first["cell"]["listen_interval"],
     )  # fmt: skip
     packets = first["pace"]["packets_down"] + first["pace"]["packets_up"]
-    # A listen interval is a setting of the cell: replays of one have an analysis of their own.
-    for beacons in dict.fromkeys([None, *(row.candidate.listen_interval for row in confirmed)]):
-        names = {_name(row.candidate): row for row in confirmed if row.candidate.listen_interval == beacons}
-        own = [] if beacons is None else [("station.listen_interval", str(beacons))]
-        asked = [*names, "ideal"] if beacons is None else list(names)
-        document = analyze(policies=asked, settings=[*settings, *own], on_progress=on_progress).to_dict()
-        for replay in document["policies"]:
-            if replay["policy"] == "ideal":
-                advice.bound = _figures(replay, packets)
-            else:
-                names[replay["policy"]].simulation = _figures(replay, packets)
+
+    def replay(asked: Sequence[Row], *others: str) -> None:
+        """Enters what replays give. A listen interval is a setting of the cell: those of one have an analysis."""
+        for beacons in dict.fromkeys([*([None] if others else []), *(row.candidate.listen_interval for row in asked)]):
+            names = {_name(row.candidate): row for row in asked if row.candidate.listen_interval == beacons}
+            own = [] if beacons is None else [("station.listen_interval", str(beacons))]
+            policies = [*names, *(others if beacons is None else ())]
+            document = analyze(policies=policies, settings=[*settings, *own], on_progress=on_progress).to_dict()
+            for found in document["policies"]:
+                if found["policy"] in names:
+                    names[found["policy"]].simulation = _figures(found, packets)
+                else:
+                    advice.bound = _figures(found, packets)
+
+    replay(confirmed, "ideal")
     advice.decide(target)
+    for _ in range(finer.ROUNDS):
+        if between := finer.rows(advice):
+            replay(between)
+            advice.decide(target)
     if platforms.is_esp_idf(chip.name, target):
         has_tcp = any(flow["protocol"] == "tcp" for flow in first["flows"])
         advice.network_stack = network_stack.of_capture(radio or radio_name, is_tcp_open=has_tcp)

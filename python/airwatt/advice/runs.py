@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from airwatt import _core, aggregates, bands, laboratory
 from airwatt._core import CONFIRM, InputError, Quantity, Scenario
 from airwatt._documents import FlowResult
-from airwatt.advice import deep_sleep, network_stack, platforms
+from airwatt.advice import deep_sleep, finer, network_stack, platforms
 from airwatt.advice.answer import Advice, Row, rows_of
 from airwatt.advice.candidate import Candidate, Figures
 from airwatt.advice.chip import Chip
@@ -200,11 +201,9 @@ def advise(
     confirmed = [row for row in plan.rows if row.confirm]
     measured = loaded.replace([("latency_percentiles", "true")])
     make = _Runs(range(seed, seed + runs), limit, store, on_progress)
-    choices = [
-        list((dict(row.candidate.overrides) | dict(_out_of_step(text, row.candidate))).items()) for row in confirmed
-    ]
-    done = make.of(measured, [*choices, [("policy", "ideal")]])
-    awake = _enter(confirmed, done)
+    done = make.of(measured, [*_choices(text, confirmed), [("policy", "ideal")]])
+    awake = _awake(confirmed, done)
+    alone = _enter(confirmed, done, awake)
     radios = ", ".join(sorted({one["radio"] for one in text["station"]}))
     advice = Advice(budget_s, loaded.name, radios, chip, plan.rows, runs, seed)
     advice.untried, advice.tunnel, advice.tunnel_curve = plan.untried, plan.tunnel, plan.tunnel_curve
@@ -217,8 +216,15 @@ def advise(
     advice.bound = None if done.failure(least) is not None else _figures(done.finished(least), awake)
     if keep_alive_s is not None:
         advice.keep_alives_in_flow = bool(own)
-        _keep_alive(advice, loaded, keep_alive_s, seed, store)
+        prices = partial(_keep_alive, advice, loaded, keep_alive_s, seed, store)
+        prices(plan.rows, with_bound=True)
     advice.decide(target)
+    for _ in range(finer.ROUNDS):
+        between = finer.rows(advice)
+        alone |= _enter(between, make.of(measured, _choices(text, between)), awake) if between else {}
+        if between and keep_alive_s is not None:
+            prices(between, with_bound=False)
+        advice.decide(target)
     if advice.ranked:
         best = advice.ranked[0]
         _price_best(advice, best, text, reconnection_s)
@@ -227,8 +233,7 @@ def advise(
             advice.network_stack = network_stack.price(loaded, best.candidate, seed, store, keeps_alive=keeps_alive)
         words = platforms.words_of(target, chip.name)
         # A setting beside the policy does not change what keep-alives take, so that they are left out on both sides.
-        alone = _figures(done.finished(confirmed.index(best)), awake)
-        advice.beside = _beside(measured, best.candidate, alone, awake, make, words, budget_s)
+        advice.beside = _beside(measured, best.candidate, alone[best.candidate], awake, make, words, budget_s)
     return advice
 
 
@@ -299,18 +304,27 @@ def _price_best(advice: Advice, best: Row, text: Mapping[str, Any], reconnection
         advice.early_beacon_w = _beacon_w(text, advice.default, advice.ending_early.candidate)
 
 
-def _enter(confirmed: Sequence[Row], done: Done[_Run]) -> Sequence[_Run]:
-    """Enters what the runs gave into the rows, and gives those of an awake radio. Raises why there are none."""
+def _choices(text: Mapping[str, Any], rows: Sequence[Row]) -> list[list[tuple[str, str]]]:
+    """The keys of each candidate."""
+    return [list({**dict(row.candidate.overrides), **dict(_out_of_step(text, row.candidate))}.items()) for row in rows]
+
+
+def _awake(confirmed: Sequence[Row], done: Done[_Run]) -> Sequence[_Run]:
+    """The runs of an awake radio. Raises why there are none."""
     is_awake = [row.candidate.policy for row in confirmed].index("active")
     failure = done.failure(is_awake)
     if failure is not None:
         raise failure
-    awake = done.finished(is_awake)
-    for index, row in enumerate(confirmed):
+    return done.finished(is_awake)
+
+
+def _enter(rows: Sequence[Row], done: Done[_Run], awake: Sequence[_Run]) -> dict[Candidate, Figures]:
+    """Enters what the runs gave into the rows. Returns it."""
+    for index, row in enumerate(rows):
         failure = done.failure(index)
         row.failure = None if failure is None else str(failure)
         row.simulation = None if failure is not None else _figures(done.finished(index), awake)
-    return awake
+    return {row.candidate: row.simulation for row in rows if row.simulation is not None}
 
 
 def _untried(without_wakes: str | None, *, without_intervals: bool) -> str:
@@ -327,25 +341,38 @@ def _untried(without_wakes: str | None, *, without_intervals: bool) -> str:
     return "; ".join(untried)
 
 
-def _keep_alive(advice: Advice, scenario: Scenario, interval_s: float, seed: int, store: StorePath) -> None:
-    """Prices keep-alives under each candidate that was run, and adds what they take to its energy if no flow has it."""
+def _keep_alive(
+    advice: Advice,
+    scenario: Scenario,
+    interval_s: float,
+    seed: int,
+    store: StorePath,
+    rows: Sequence[Row],
+    *,
+    with_bound: bool,
+) -> None:
+    """Prices keep-alives under each candidate that was run, and adds what they take to its energy if no flow has it.
+
+    With the bound they are added to what the models say, too, of which there is nothing new later.
+    """
     from airwatt.advice import keep_alives
 
-    run = [row for row in advice.rows if row.simulation]
-    candidates = [row.candidate for row in run] + [Candidate("ideal")] * (advice.bound is not None)
+    run = [row for row in rows if row.simulation]
+    has_bound = with_bound and advice.bound is not None
+    candidates = [row.candidate for row in run] + [Candidate("ideal")] * has_bound
     found = keep_alives.price(scenario, candidates, interval_s, seed, store)
-    if advice.bound is not None:
+    if has_bound and advice.bound is not None:
         of_bound = found.pop()
         advice.bound = advice.bound if advice.keep_alives_in_flow else of_bound.beside(advice.bound)
-    advice.keep_alives = found
+    advice.keep_alives += found
     if advice.keep_alives_in_flow:
         return
     prices = {price.candidate: price for price in found}
     # Candidates that were not run are no worse for it than the one with the cheapest keep-alives.
     least = min(found, key=lambda price: price.one_j)
-    for row in advice.rows:
+    for row in rows:
         price = prices.get(row.candidate, least)
-        row.model = None if row.model is None else price.beside(row.model)
+        row.model = price.beside(row.model) if row.model is not None and with_bound else row.model
         row.simulation = None if row.simulation is None else price.beside(row.simulation)
 
 

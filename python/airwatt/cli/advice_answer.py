@@ -82,6 +82,7 @@ def _verdict(found: Advice) -> Iterator[str]:
             yield f"default    {name(default, found)} is {as_it_comes}{host}"
         else:
             yield f"default    {name(default, found)}, {as_it_comes}: {_brief(found, default)}{over}{host}"
+    yield from _nearly(found, best)
     daemon = found.daemon
     if daemon is not None and daemon is not best:
         same = default is not None and daemon.simulation == default.simulation
@@ -92,6 +93,27 @@ def _verdict(found: Advice) -> Iterator[str]:
     yield from _kept_alive(found)
     if found.reconnection or (found.deep_sleep is not None and found.deep_sleep.power_w is not None):
         yield from deep_sleep(found)
+
+
+def _nearly(found: Advice, best: Row) -> Iterator[str]:
+    """What a budget that is a little larger would save, where that is much: beacons make steps of their interval."""
+    within_s = (1 + _LITTLE) * found.budget_s
+    little = [
+        (row.simulation.energy_j, row)
+        for row in found.rows
+        if row not in found.ranked
+        and not row.is_out_of_reach
+        and row.simulation
+        and row.simulation.judged_s <= within_s
+    ]
+    least_j, row = min(little, key=lambda entry: entry[0], default=(0.0, best))
+    if row is best or best.simulation is None or least_j > (1 - _MUCH) * best.simulation.energy_j:
+        return
+    battery, figures = found.battery, row.simulation
+    lasts = ""
+    if battery is not None and figures is not None:
+        lasts = f"; {battery.text} lasts {battery.lasts(figures.power_w, found.voltage_v, figures.profile)}"
+    yield f"nearly     {name(row, found)}: {_brief(found, row)}; {why_not(found, row)}{lasts}"
 
 
 def _kept_alive(found: Advice) -> Iterator[str]:
@@ -166,7 +188,9 @@ def _how_to_set(found: Advice) -> Iterator[str]:
         return
     best, chip = found.ranked[0], found.chip
     first = (name(best, found), platforms.how(best.candidate))
-    mode = [f"and for the host, {chip.mode}, which the figures assume:"] if chip.mode else []
+    # A host whose radio never sleeps is never asleep in any mode.
+    has_mode = bool(chip.mode) and best.candidate.policy != "active"
+    mode = [f"and for the host, {chip.mode}, which the figures assume:"] if has_mode else []
     targets = platforms.words_of(found.target, chip.name)
     for target in targets:
         wanted = [first, *_set_beside(found, functools.partial(platforms.to_paste, target))]
@@ -190,7 +214,8 @@ def _how_to_set(found: Advice) -> Iterator[str]:
     for what, how in _set_beside(found, settable):
         text += [f"and {what}:", *settable(how)]
     # The call that sets power save stands above.
-    text += [*mode, *(line for line in chip.sets if not line.startswith("esp_wifi_set_ps("))]
+    if mode:
+        text += [*mode, *(line for line in chip.sets if not line.startswith("esp_wifi_set_ps("))]
     yield "\n".join(filled(line, COLUMNS, 4) for line in text)
 
 
@@ -295,8 +320,10 @@ def _of_own_profile(found: Advice) -> Iterator[str]:
 def _beyond_flows(found: Advice, stack: NetworkStack) -> Iterator[str]:
     """What lwIP does that is in no flow, and in no capture."""
     best = found.ranked[0].simulation
+    if best is None or not _has_stack(found, stack):
+        return
     timer_w, timer = stack.timer_w_each_ms if stack.is_tcp_open else None, ""
-    if timer_w is not None and best is not None and timer_w > _DECIDES * best.power_w:
+    if timer_w is not None and timer_w > _DECIDES * best.power_w:
         each = f"{more(found, timer_w)}{_left(found, timer_w)}"
         timer = f"lwIP's TCP timer of 250 ms, {each} for each ms that it keeps the host awake"
     if stack.frames_w:
@@ -304,19 +331,23 @@ def _beyond_flows(found: Advice, stack: NetworkStack) -> Iterator[str]:
             f"{kind}, {more(found, watts)}{_left(found, watts)}" for kind, watts in stack.frames_w.items()
         )
         beside = f"; nor {timer}" if timer else ""
-        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{beside}{_of_stack(found, stack)}"
+        total = _of_stack(found, stack, best.power_w, ", with 1 ms of the timer," if timer else "")
+        yield f"not in it are frames of lwIP itself: {priced}{_late_acks(found)}{beside}{total}"
     elif timer:
         yield f"not in it is {timer}"
 
 
-def _of_stack(found: Advice, stack: NetworkStack) -> str:
-    """What remains with all that lwIP does as it comes: without IPv6 and with it."""
+def _has_stack(found: Advice, stack: NetworkStack) -> bool:
+    """Whether what lwIP does by itself is worth a word."""
     best = found.ranked[0].simulation
-    if best is None:
-        return ""
+    most_w = _of_stack_w(found, stack) + _report_w(stack)
+    return best is not None and most_w > _DECIDES * best.power_w
+
+
+def _of_stack(found: Advice, stack: NetworkStack, power_w: float, with_timer: str) -> str:
+    """What remains with all that lwIP does as it comes: without IPv6 and with it."""
     added_w = _of_stack_w(found, stack)
-    with_timer = ", with 1 ms of the timer," if stack.timer_w_each_ms and stack.is_tcp_open else ""
-    both = (f"{mean(found, best.power_w + each)}{_left(found, each)}" for each in (added_w, added_w + _report_w(stack)))
+    both = (f"{mean(found, power_w + each)}{_left(found, each)}" for each in (added_w, added_w + _report_w(stack)))
     return f"; all of it{with_timer} makes " + ", and with IPv6 ".join(both)
 
 
@@ -344,6 +375,10 @@ def _late_acks(found: Advice) -> str:
     return f"; nor that lwIP acknowledges after 250 ms, {more(found, more_w)}{_left(found, more_w)}"
 
 
+_LITTLE = 0.1
+"""By which share of the budget what nearly is within it may be late."""
+_MUCH = 0.25
+"""The share of the energy that it has to save."""
 _NEARLY = 0.05
 """A share by which a wait may exceed a budget without a word: beacon intervals are multiples of 1.024 ms."""
 _DECIDES = 0.01
@@ -383,7 +418,7 @@ def _lasts(found: Advice) -> str:
     named = {"as advised": [best], "by default": [] if default in (None, best) else [default], "active": awake[:1]}
     stack = found.network_stack
     with_stack = ""
-    if stack is not None and best.simulation is not None and stack.frames_w:
+    if stack is not None and best.simulation is not None and stack.frames_w and _has_stack(found, stack):
         left = battery.lasts(
             best.simulation.power_w + _of_stack_w(found, stack), found.voltage_v, best.simulation.profile
         )
@@ -396,8 +431,10 @@ def _lasts(found: Advice) -> str:
         if row is not None and row.simulation is not None
     )
     profile = best.simulation.profile if best.simulation else None
-    mode = f", with the host in {profile['mode']} while the radio dozes" if profile and profile["mode"] else ""
-    return f"{battery.text} lasts: {times}{mode}{_other_modes(found, profile)}{_of_what(found, profile)}"
+    mode = ""
+    if profile and profile["mode"] and best.candidate.policy != "active":
+        mode = f", with the host in {profile['mode']} while the radio dozes{_other_modes(found, profile)}"
+    return f"{battery.text} lasts: {times}{mode}{_of_what(found, profile)}"
 
 
 def _of_what(found: Advice, profile: Mapping[str, Any] | None) -> str:
