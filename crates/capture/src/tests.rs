@@ -23,6 +23,7 @@ mod legible;
 mod missed_set_up;
 mod outputs;
 mod radio;
+mod relays;
 mod roams;
 mod traffic;
 mod whole;

@@ -5,7 +5,8 @@
 //! allow or what wastes energy (`finding`). A monitor misses frames, and it does not see when a packet
 //! reaches the access point. So each occurrence has a [`Verdict`] with the packets that decide it: a rule is violated or kept only
 //! if that follows from frames that were captured, and undecidable otherwise. That a frame was not sent follows from sequence
-//! numbers alone (`sequence`), and that one did not arrive earlier from what it answers (`requests`). `docs/findings.md` has a ladder for each kind.
+//! numbers alone (`sequence`), that one did not arrive earlier from what it answers (`requests`), and
+//! that one had arrived from the frame of another station that brought it (`relays`). `docs/findings.md` has a ladder for each kind.
 //!
 //! Where a station has agreed on other times at which it is awake (`agreements`), rules that depend on its sleep are undecidable; of
 //! individual target wake times those about their service periods (`station/wake_times`) take their place.
@@ -18,6 +19,7 @@ mod finding;
 mod observer;
 mod pauses;
 mod record;
+mod relays;
 mod requests;
 mod sequence;
 mod station;

@@ -8,6 +8,7 @@ use airwatt_dot11::{FrameKind, MacAddress};
 use super::cell::Cell;
 use super::finding::{FindingKind, Findings, Verdict, find, provided};
 use super::record::{AirTotal, Observations};
+use super::relays::Relays;
 use super::requests::Requests;
 use super::sequence::{Counter, Numbers, counted_apart, data_counters};
 use super::station::{Association, Delivery, StationState};
@@ -107,6 +108,8 @@ pub(super) struct Observer {
     active: Vec<MacAddress>,
     /// The requests of stations to their peers: a frame that answers one is not older than it.
     requests: Requests,
+    /// The frames of stations for other stations of their cells: one that an access point sends on was there since.
+    relays: Relays,
     /// All frames of the capture.
     air: AirTotal,
 }
@@ -173,6 +176,7 @@ impl Observer {
             }
         }
         self.requests.clear();
+        self.relays.clear();
         for (bssid, cell) in &mut self.cells {
             cell.end_segment(*bssid, &mut self.findings);
         }
@@ -328,13 +332,18 @@ impl Observer {
                     is_first,
                     self.stations[&station].uplink.unbroken_since(),
                 );
+                if let Some(bssid) = frame.bssid.filter(|_| acknowledged == Some(true)) {
+                    self.relays.sent(bssid, packet, frame, |mac| self.stations.contains_key(&mac));
+                }
             } else if packet.repeated {
                 state.promises_again((packet, frame), [acknowledged, at_once]);
                 state.repeated_to_station((packet, frame), acknowledged);
             } else {
                 let cell = state.record.bssid.and_then(|bssid| self.cells.get(&bssid));
                 let not_before = self.requests.answered_by(station, packet);
-                let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, not_before);
+                let brought_by = frame.bssid.and_then(|bssid| self.relays.brought_by(bssid, packet, frame));
+                let since = [not_before, brought_by];
+                let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, since);
                 let state = self.stations.entry(station).or_default();
                 state.sent_to_station(&delivery, &mut self.findings);
             }
@@ -402,7 +411,7 @@ impl Observer {
             let (state, findings) = self.station(capture, frame.receiver, packet, frame);
             state.expire(packet.at, findings);
             let cell = state.record.bssid.and_then(|bssid| self.cells.get(&bssid));
-            let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, None);
+            let delivery = Delivery::new((packet, frame), (acknowledged, at_once), cell, [None; 2]);
             let state = self.stations.entry(frame.receiver).or_default();
             state.managed(&delivery, &mut self.findings);
         } else if is_down

@@ -23,6 +23,7 @@ mod modes;
 mod pm_changes;
 mod polls;
 mod promises;
+mod relayed;
 mod service;
 mod stuck;
 mod uplink;
@@ -98,15 +99,17 @@ pub(super) struct Delivery<'a> {
     pub(super) unbroken_since: Option<Instant>,
     /// The frame of the station that it answers: it did not arrive at the access point before that.
     pub(super) not_before: Option<Mark>,
+    /// The frame of another station of the cell that brought what it carries: it was at the access point from then on.
+    pub(super) brought_by: Option<Mark>,
 }
 
 impl<'a> Delivery<'a> {
-    /// A frame, whether an acknowledgement followed it and at once, the station's cell, and the frame that it answers.
+    /// A frame, whether an acknowledgement followed it and at once, the station's cell, and the frames that it answers and that brought it.
     pub(super) fn new(
         (packet, frame): (&'a CapturedPacket, &'a AirFrame),
         (acknowledged, at_once): (Option<bool>, Option<bool>),
         cell: Option<&'a Cell>,
-        not_before: Option<Mark>,
+        [not_before, brought_by]: [Option<Mark>; 2],
     ) -> Self {
         let counter = Counter::of(frame);
         let unbroken_since = counter.zip(cell).and_then(|(counter, cell)| {
@@ -115,7 +118,7 @@ impl<'a> Delivery<'a> {
             let since = shared.filter(|_| is_plain).or_else(|| cell.sequences.unbroken_since(counter));
             since.map(|since| cell.seen_since(since))
         });
-        Self { packet, frame, acknowledged, at_once, cell, counter, unbroken_since, not_before }
+        Self { packet, frame, acknowledged, at_once, cell, counter, unbroken_since, not_before, brought_by }
     }
 
     const fn mark(&self) -> Mark {
@@ -624,6 +627,7 @@ impl StationState {
                 }
                 self.beacons_from = Some(mark);
             }
+            self.polls.first = None;
         }
         self.check_withdrawn(delivery, findings);
         self.check_stuck(delivery, findings);

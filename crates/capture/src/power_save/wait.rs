@@ -68,6 +68,8 @@ pub(super) struct Promise {
 pub(super) enum Announcer {
     MoreData,
     Tim,
+    /// A frame of another station of the cell that brought the frame to the access point.
+    Relay,
 }
 
 /// Why More Data of a frame without an acknowledgement announces nothing for certain: an access point that transmits it again sets the bit anew.
@@ -101,8 +103,17 @@ impl Promise {
 
     /// A beacon with the bit, and the later ones without it.
     pub(super) const fn of_beacon(mark: Mark, concealing: Vec<Mark>) -> Self {
+        Self::settled(Announcer::Tim, mark, concealing)
+    }
+
+    /// A frame of another station that brought the frame, and the later beacons without the bit.
+    pub(super) const fn of_relay(mark: Mark, concealing: Vec<Mark>) -> Self {
+        Self::settled(Announcer::Relay, mark, concealing)
+    }
+
+    const fn settled(by: Announcer, mark: Mark, concealing: Vec<Mark>) -> Self {
         Self {
-            by: Announcer::Tim,
+            by,
             mark,
             counter: None,
             emptied_at: None,

@@ -221,6 +221,9 @@ impl StationState {
         if is_concealed || has_flickered {
             return;
         }
+        if is_fetched && self.note_relayed(delivery, (cell, aid), from, findings) {
+            return;
+        }
         if !is_fetched {
             return self.check_service_period(mark, cell, (from, aid), findings);
         }
@@ -287,7 +290,16 @@ impl StationState {
         let before =
             delivery.cell.and_then(|cell| cell.last_before(mark.0)).filter(|beacon| beacon.0 > from.0);
         if let Some((_, beacon)) = before.filter(|beacon| without.last() != Some(beacon)) {
-            report(Verdict::Kept, &[beacon, mark.1], format!("the beacon of packet {beacon} announced it"));
+            let open = match without.len() {
+                0 => String::new(),
+                1 => "; whether the one before it had to is not known".to_owned(),
+                count => format!("; whether the {count} before it had to is not known"),
+            };
+            report(
+                Verdict::Kept,
+                &[beacon, mark.1],
+                format!("the beacon of packet {beacon} announced it{open}"),
+            );
             return;
         }
         let Some(last) = without.last() else {

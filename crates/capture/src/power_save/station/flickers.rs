@@ -23,10 +23,10 @@ const ANNOUNCED: &str = "the bit before was true, and the access point did not d
 /// The same for QoS data ([`StationState::assumption`]).
 const ANNOUNCED_NOR_MISSED: &str = "the bit before was true, the access point did not discard the frame that it announced, and buffer this one later, and \
                                     no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
-const LEFT: &str = "the station sends QoS Null frames, which have no number, so that it may have left power save unseen and been sent nothing";
+pub(super) const LEFT: &str = "the station sends QoS Null frames, which have no number, so that it may have left power save unseen and been sent nothing";
 const ASKED: &str = "the station had asked before the beacon, so that the announced one may have been on its way or discarded";
 const ANSWERS: &str = "it answers what the station sent later, so that it is another frame";
-const CUT: &str = "the TIM of a beacon in between was not captured, or is one of several BSSIDs";
+pub(super) const CUT: &str = "the TIM of a beacon in between was not captured, or is one of several BSSIDs";
 
 impl StationState {
     /// A frame that the station fetched. Whether it is judged: beacons before the request had no bit, after one that had it.

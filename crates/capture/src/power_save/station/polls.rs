@@ -24,7 +24,9 @@ const POLL_AGAIN: Span = Span::from_millis(20);
 pub(super) struct Polls {
     /// The last one, as a request.
     pub(super) request: Option<Request>,
-    /// Its time on the air.
+    /// The time of the first one since the last frame to the station.
+    pub(super) first: Option<Instant>,
+    /// The time of the last one on the air.
     pub(super) air: Span,
     /// Its last transmission, to which a response answers.
     pub(super) last: Option<Mark>,
@@ -61,6 +63,7 @@ impl StationState {
         let is_heard = acknowledged == Some(true);
         let follows = |poll: &Request| packet.at.saturating_since(poll.mark.0) <= POLL_AGAIN;
         self.polls.last = Some(mark);
+        self.polls.first.get_or_insert(packet.at);
         self.count_unheard(mark, acknowledged);
         if packet.repeated || self.polls.request.as_ref().is_some_and(follows) {
             if let Some(poll) = &mut self.polls.request {

@@ -7,6 +7,7 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::evidence::NO_NULL;
+use super::relayed::MAY_HAVE_BEEN_AWAKE;
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::{Cell, NOT_FREE};
@@ -179,7 +180,11 @@ impl StationState {
         for concealed in std::mem::take(&mut self.concealed) {
             let Concealed { promise, came, doubt, assumption, hears_naps, was_unseen, times } = concealed;
             let untrue = promise.by == Announcer::Tim && findings.shows_untrue_bits(self.record.mac);
-            let doubt = doubt.or(untrue.then_some(UNTRUE.into()));
+            let was_asleep =
+                promise.by != Announcer::Relay || self.uplink.proves_sleep(promise.mark.0).is_some();
+            let doubt = doubt
+                .or(untrue.then_some(UNTRUE.into()))
+                .or((!was_asleep).then_some(MAY_HAVE_BEEN_AWAKE.into()));
             let (mut violated, mut late) = (0, None);
             for (beacon, (announced, waited)) in
                 promise.concealing.iter().zip(times).filter(|_| doubt.is_none())
@@ -202,9 +207,14 @@ impl StationState {
                     let announcer = match promise.by {
                         Announcer::MoreData => "More Data".to_owned(),
                         Announcer::Tim => format!("the bit in the beacon of packet {}", promise.mark.1),
+                        Announcer::Relay => format!("packet {}", promise.mark.1),
+                    };
+                    let did = match promise.by {
+                        Announcer::Relay => "brought the access point",
+                        _ => "announced",
                     };
                     format!(
-                        "a beacon without the station's TIM bit, {:.3} s after {announcer} announced the frame of packet {}{}",
+                        "a beacon without the station's TIM bit, {:.3} s after {announcer} {did} the frame of packet {}{}",
                         waited.as_secs_f64(),
                         came.1,
                         provided(Some(assumption))
@@ -243,14 +253,13 @@ impl StationState {
                 1 => "the beacon after it was".to_owned(),
                 count => format!("{count} beacons after it were"),
             };
-            let announcer = match promise.by {
-                Announcer::MoreData => "More Data",
-                Announcer::Tim => "the station's TIM bit",
-            };
             let packet = promise.mark.1;
-            format!(
-                "{announcer} of packet {packet} announced a frame, {beacons} without the station's TIM bit, {then}"
-            )
+            let announced = match promise.by {
+                Announcer::MoreData => format!("More Data of packet {packet} announced a frame"),
+                Announcer::Tim => format!("the station's TIM bit of packet {packet} announced a frame"),
+                Announcer::Relay => format!("packet {packet} brought the access point a frame"),
+            };
+            format!("{announced}, {beacons} without the station's TIM bit, {then}")
         });
     }
 
