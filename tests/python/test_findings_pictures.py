@@ -158,9 +158,12 @@ def test_labels_do_not_lie_on_each_other():
         None,
         None,
         (10, 0, "10 left of it"),
-        (92, 0, "99 right"),
+        (91, 0, "99 right"),
     ]
     assert labels.place(47.0, ("47 no room", "47")) == (47, 0, "47")
+    # A text that was moved to the left by as much as it was too long began at the mark of another finding.
+    assert labels.place(93.0, ("93 too long", "93")) == (82, 1, "93 too long")
+    assert Labels(1.0, 100.0).place(93.0, ("93 too long", "93"), [83.0, 93.0]) == (93, 0, "93")
 
 
 def test_each_of_three_findings_has_its_label():
@@ -175,10 +178,13 @@ def test_each_of_three_findings_has_its_label():
 
 
 def test_the_last_finding_has_its_kind():
-    """At the right edge stood the number of a packet alone."""
+    """At the right edge stood the number of a packet alone, and no text said the kind."""
     analysis = laboratory.analyze(ROOT / "captures/tcp-download.pcapng", policies=["psm"], trace=True)
     rows = sleepers.Sleepers(analysis.to_dict())
     grid = np.atleast_2d(Figure().subplots(rows.rows(), 2))
     rows.draw(grid)
     texts = [text.get_text() for axes in grid[:, 0] for text in axes.texts]
-    assert "2575 keep-alive" in texts, texts
+    assert any(text.split()[0] == "2575" for text in texts), texts
+    # Its own text would begin at a mark of the same kind, which has it.
+    assert {" ".join(text.split()[1:]) for text in texts} <= {"keep-alive", ""}
+    assert any(text.endswith(" keep-alive") for text in texts), texts

@@ -363,7 +363,7 @@ class Sleepers:
             # The last one, which has no room on its right, chooses first.
             for at, text in [*places[-1:], *places[:-1]]:
                 # Where there is no room for the kind the number of the packet stands alone.
-                label = labels.place(float(scale.place(np.array(at))), (text, text.split()[0]))
+                label = labels.place(float(scale.place(np.array(at))), (text, text.split()[0]), list(marks))
                 if label is not None:
                     y = bottom - 0.45 - _ROW * label.row
                     axes.text(label.left, y, label.text, fontsize=7, va="bottom", ha="left", color=colour)
