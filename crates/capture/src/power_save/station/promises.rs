@@ -7,7 +7,6 @@ use airwatt_base::{Instant, Span};
 use airwatt_dot11::{FrameKind, MacAddress};
 
 use super::evidence::NO_NULL;
-use super::relayed::MAY_HAVE_BEEN_AWAKE;
 use super::{Delivery, StationState};
 use crate::packet::{AirFrame, CapturedPacket};
 use crate::power_save::cell::{Cell, NOT_FREE};
@@ -33,6 +32,10 @@ pub(super) const DISCARDED: &str = "the announced one may have been discarded fo
 
 /// An access point that sets bits with nothing behind them may have done so there.
 const UNTRUE: &str = "the bit before may have announced nothing, as another one of the access point did";
+
+/// Why a frame of another station need not have been buffered when it came.
+const MAY_HAVE_BEEN_AWAKE: &str =
+    "no frames show that the station was in power save when it came to the access point";
 
 /// Why More Data may have been right, although a request brought nothing.
 const WOKEN: &str = "the station left power save instead of asking by a PS-Poll, and an access point that has discarded the frame owes no answer to that";

@@ -12,10 +12,6 @@ const AT_ONCE: &str = "the access point forwards within its cell at once, and an
 /// The same for QoS data ([`StationState::assumption`]).
 const AT_ONCE_NOR_MISSED: &str = "the access point forwards within its cell at once, another frame like it, which came later, was not missed, and \
                                   no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
-/// Why a frame need not have been buffered when it came.
-pub(super) const MAY_HAVE_BEEN_AWAKE: &str =
-    "no frames show that the station was in power save when it came to the access point";
-
 impl StationState {
     /// A frame that the station fetched, with what had brought it to the access point since `from`, the last frame to the station or the one by which
     /// it entered power save. Whether that says something of the beacons in between.
