@@ -179,6 +179,10 @@ def test_junit_has_the_packets_and_the_reasons(airwatt, without_beacons, tmp_pat
     airwatt("analyze", without_beacons, "--junit", file)
     skipped = ElementTree.parse(file).getroot().find("testcase[@name='tim-never-set']/skipped")
     assert "no beacon of" in skipped.get("message")
+    # The command fails with a rule that it was asked about and that is not decided, and so does its test case.
+    asked = airwatt("analyze", without_beacons, "--junit", file, "--fail-if", "findings.tim-never-set.count > 0")
+    error = ElementTree.parse(file).getroot().find("testcase[@name='tim-never-set']/error")
+    assert (asked.status, "no beacon of" in error.get("message")) == (1, True)
 
 
 def test_junit_of_a_capture_that_cannot_be_read_is_an_error(airwatt, tmp_path):

@@ -266,7 +266,10 @@ def command(
         gaps += verdicts.unheard(documents)
     if junit is not None:
         unread = documents[0]["capture"].get("unread", [])
-        verdicts.write_junit(junit, documents, strict=strict, gaps=[*unread, *([] if allow_unchecked else gaps)])
+        lacking = [*unread, *([] if allow_unchecked else gaps)]
+        # Without a decision about them the command fails, too.
+        asked_kinds = {limit.key.split(".")[1] for limit in of_findings}
+        verdicts.write_junit(junit, documents, strict=strict, gaps=lacking, asked=asked_kinds)
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
     if compare is not None and before is not None:

@@ -3,7 +3,7 @@
 import itertools
 import json
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
@@ -258,11 +258,18 @@ def _lacks(kind: str, undecidable: int, documents: Sequence[Document]) -> str:
     return "that takes a capture of 802.11 frames"
 
 
-def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = False, gaps: Sequence[str] = ()) -> None:
+def write_junit(
+    path: Path,
+    documents: Sequence[Document],
+    *,
+    strict: bool = False,
+    gaps: Sequence[str] = (),
+    asked: Collection[str] = (),
+) -> None:
     """Writes a test case for each rule: failed where it was violated, skipped where nothing was decided.
 
     One that passes says what it leaves undecidable. With `strict` a rule of which anything is undecidable has failed,
-    too. Each of the `gaps` is an error.
+    too. Each of the `gaps` is an error, and so is a rule that was `asked` about and not decided.
     Keys that decrypt nothing are an error, and so is a capture that decides no rule.
     """
     found = counts(documents)
@@ -284,7 +291,7 @@ def write_junit(path: Path, documents: Sequence[Document], *, strict: bool = Fal
             ElementTree.SubElement(case, "system-out").text = f"{message}\n{lines}"
         elif not of_kind["kept"]:
             why = f"not evaluated: {_lacks(kind, undecidable, documents)}"
-            ElementTree.SubElement(case, "skipped", message=printable(why))
+            ElementTree.SubElement(case, "error" if kind in asked else "skipped", message=printable(why))
         elif undecidable:
             text = f"{undecidable} undecidable beside {_number(of_kind, 'kept')} kept"
             ElementTree.SubElement(case, "system-out").text = text
