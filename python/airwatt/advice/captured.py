@@ -86,6 +86,10 @@ def advise_capture(
         if between := finer.rows(advice):
             replay(between)
             advice.decide(target)
+    if platforms.with_wake_times(target, chip.name) is not None:
+        advice.untried = (
+            "target wake time: no capture says to which times its access point would agree; --flow tries it"
+        )
     if platforms.is_esp_idf(chip.name, target):
         has_tcp = any(flow["protocol"] == "tcp" for flow in first["flows"])
         advice.network_stack = network_stack.of_capture(radio or radio_name, is_tcp_open=has_tcp)
