@@ -596,8 +596,9 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     volts = measured.radio_voltage(document)
     yield (
         f"group-addressed frames, received after DTIM beacons while asleep ({group['rate']}, "
-        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} if all of them are; the energies "
-        "above have those that the policy receives"
+        f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} if all of them are, and for each "
+        "beacon that announces some the part behind its TIM, which a station otherwise leaves out and which counts with "
+        "beacons; the energies above have both as far as the policy receives them"
     )
     rows = []
     for cost in group["protocols"]:
