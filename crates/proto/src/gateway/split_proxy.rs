@@ -33,6 +33,7 @@
 
 mod far;
 mod messages;
+mod numbers;
 mod openings;
 mod plain;
 mod silence;
@@ -54,7 +55,7 @@ use super::proxy_interface::{
 };
 use super::relay::{Relay, RelayAction, Side};
 use super::socket_leg::{SocketLeg, room};
-use crate::e2tcp::{Addresses, ConnectionKey, ConnectionTable, E2tcpPacket, Event, TableInput, TableOutput};
+use crate::e2tcp::{Addresses, ConnectionKey, ConnectionTable, E2tcpPacket, Event, TableOutput};
 use crate::end::{EndEvent, Stream as _};
 use crate::tcp::{ReceiveBytes, SendBytes};
 
@@ -80,6 +81,8 @@ struct Entry {
     stands: [bool; 2],
     /// The number of the SYN by which it came.
     number: Option<Seq>,
+    /// The number of E2TCP that was proposed for it first.
+    proposed: u8,
     began: Instant,
 }
 
@@ -101,6 +104,8 @@ impl Entry {
 #[derive(Clone, Debug)]
 struct Peer {
     table: ConnectionTable<SendBytes, ReceiveBytes>,
+    /// Openings of its that are held: each is to have a number of the table.
+    promised: usize,
     /// The number of its start.
     epoch: Option<u64>,
     /// The number of this end's start, as this peer is told.
@@ -131,6 +136,7 @@ impl SplitProxy {
     pub fn new(config: SplitProxyConfig, peers: usize) -> Self {
         let peer = |_| Peer {
             table: ConnectionTable::new(config.table()),
+            promised: 0,
             epoch: None,
             own_epoch: config.epoch,
             heard: None,
@@ -338,6 +344,7 @@ impl SplitProxy {
             far: if self.is_alone { Far::Socket(SocketLeg::default()) } else { Far::Peer(None) },
             stands: [false; 2],
             number: None,
+            proposed: 0,
             began: now,
         };
         self.entries.insert(id, entry);
@@ -350,6 +357,7 @@ impl SplitProxy {
     }
 
     fn remove(&mut self, id: ConnectionId, ending: ConnectionEnding) {
+        self.take_held(id);
         let Some(mut entry) = self.entries.remove(&id) else { return };
         self.by_addresses.remove(&(entry.peer, entry.addresses));
         self.book.end(id, entry.is_half_open(), ending);
@@ -439,6 +447,11 @@ impl SplitProxy {
         {
             entry.far = Far::Peer(Some(key));
             self.by_key.insert((peer, key), id);
+            if let (Origin::Syn(_) | Origin::Call(_), Some(connection)) =
+                (&entry.origin, entry.far.connection(&self.peers, peer))
+            {
+                entry.proposed = connection.id();
+            }
         }
     }
 
@@ -516,28 +529,17 @@ impl SplitProxy {
     }
 
     fn execute(&mut self, id: ConnectionId, verdict: RelayAction, now: Instant) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(entry) = self.entries.get(&id) else { return };
         let peer = entry.peer;
         match verdict {
             RelayAction::Admit(Side::Wired) => self.admit_own(id, now),
-            RelayAction::Admit(Side::Wireless) => {
-                let Origin::Peer(packet) = &mut entry.origin else { return };
-                let Some(packet) = packet.take() else { return };
-                let (addresses, at) = (entry.addresses, entry.addresses.receiver());
-                let table = &mut self.peers[peer].table;
-                table.handle_input(TableInput::Listen(at), now);
-                table.handle_input(TableInput::Packet(packet, Some(addresses), Vec::new()), now);
-                table.handle_input(TableInput::Unlisten(at), now);
-                self.collect(peer, now);
-            }
+            RelayAction::Admit(Side::Wireless) => self.admit_of_peer(id, now),
             RelayAction::Refuse(Side::Wired) => {
                 self.end_opening(id, Some(SplitProxyOutput::Refuse), ConnectionEnding::Refused, now);
             }
             RelayAction::Refuse(Side::Wireless) => {
-                let Origin::Peer(packet) = &mut entry.origin else { return };
-                let (refusal, addresses) =
-                    (packet.take().and_then(|packet| packet.refusal()), entry.addresses);
-                if let Some(refusal) = refusal {
+                let addresses = entry.addresses;
+                if let Some(refusal) = self.take_held(id).and_then(|held| held.refusal()) {
                     let message = GatewayMessage::Packet(refusal, Some(addresses.swapped()), Vec::new());
                     self.transmit(peer, &message, false);
                 }

@@ -24,6 +24,11 @@ impl SplitProxy {
             Some(GatewayMessage::Declined(addresses)) => {
                 if let Some(id) = self.own_opening(peer, addresses) {
                     self.pass(id, Why::PeerDeclined, now);
+                } else if let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
+                    && self.entries.get(&id).is_some_and(|entry| !matches!(entry.origin, Origin::Peer(_)))
+                {
+                    // This end has its answer, and the peer did not learn so.
+                    self.abort(id, ConnectionEnding::Lost, Why::PeerReset, now);
                 }
             }
             Some(GatewayMessage::Withdrawn(addresses)) => self.withdraw(peer, addresses, now),
@@ -56,25 +61,35 @@ impl SplitProxy {
     fn take_packet(
         &mut self,
         peer: usize,
-        packet: E2tcpPacket,
+        mut packet: E2tcpPacket,
         addresses: Option<Addresses>,
         payload: Vec<u8>,
         now: Instant,
     ) {
-        let opens = packet.header.control.syn() && packet.header.acknowledgement.is_none();
+        let is_syn = packet.header.control.syn();
+        let opens = is_syn && packet.header.acknowledgement.is_none();
+        if let Some(addresses) = addresses.filter(|_| is_syn && !opens)
+            && self.is_late_answer(peer, addresses.swapped(), packet.header.connection)
+        {
+            self.book.counters.dropped += 1;
+            return;
+        }
         if let Some(addresses) = addresses.filter(|_| opens) {
             if self.peers[peer].table.restarts(addresses, &packet)
                 && let Some(id) = self.by_addresses.get(&(peer, addresses)).copied()
             {
                 self.abort(id, ConnectionEnding::Lost, Why::Anew, now);
             }
-            match self.by_addresses.get(&(peer, addresses)).and_then(|id| self.entries.get_mut(id)) {
-                Some(entry) if entry.relay.opened_by() == Some(Side::Wireless) => {
-                    return entry.relay.note_packet(now);
-                }
-                Some(_) => {}
-                None => return self.open_for_peer(peer, packet, addresses, now),
+            let Some(id) = self.by_addresses.get(&(peer, addresses)).copied() else {
+                return self.open_for_peer(peer, packet, addresses, now);
+            };
+            if let Some(entry) = self.entries.get_mut(&id)
+                && entry.relay.opened_by() == Some(Side::Wireless)
+            {
+                return entry.relay.note_packet(now);
             }
+            let Some(number) = self.repeated(id, packet.header.connection, now) else { return };
+            packet.header.connection = number;
         }
         let table = &mut self.peers[peer].table;
         let key = table.key_of(addresses, packet.header.connection);
@@ -95,7 +110,7 @@ impl SplitProxy {
     fn open_for_peer(&mut self, peer: usize, packet: E2tcpPacket, addresses: Addresses, now: Instant) {
         let added = if self.book.is_draining {
             Err(Why::Draining)
-        } else if self.peers[peer].table.is_full(now) {
+        } else if self.peers[peer].is_full(now) {
             Err(Why::NoNumber)
         } else {
             self.add(peer, addresses, Origin::Peer(Some(packet)), now)
@@ -104,6 +119,7 @@ impl SplitProxy {
             Ok(id) => id,
             Err(why) => return self.decline(peer, addresses, why),
         };
+        self.peers[peer].promised += 1;
         if self.config.shows_presence {
             self.transmit(peer, &GatewayMessage::Present, false);
         }

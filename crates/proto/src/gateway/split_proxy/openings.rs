@@ -41,7 +41,7 @@ impl SplitProxy {
         let state = self.peers.get(peer);
         let silent_since = state.and_then(|state| state.silent_since);
         let is_silent = silent_since.is_some_and(|since| now.saturating_since(since) < RETRY_SILENT);
-        let is_full = state.is_some_and(|state| state.table.is_full(now));
+        let is_full = state.is_some_and(|state| state.is_full(now));
         let obstacle =
             [(self.book.is_draining, Why::Draining), (is_silent, Why::PeerSilent), (is_full, Why::NoNumber)];
         let added = match obstacle.into_iter().find(|(is_met, _)| *is_met) {
@@ -148,11 +148,14 @@ impl SplitProxy {
     /// The time for an opening is over.
     pub(super) fn on_opening_timeout(&mut self, id: ConnectionId, now: Instant) {
         let Some(entry) = self.entries.get(&id) else { return };
+        let peer = entry.peer;
+        if matches!(entry.origin, Origin::Peer(_)) {
+            return self.give_up_answered(id, Why::PeerTimedOut, now);
+        }
         if entry.relay.opened_by() != Some(Side::Wired) {
             // It was admitted, and its client has gone.
             return self.abort(id, ConnectionEnding::Lost, Why::Unfinished, now);
         }
-        let peer = entry.peer;
         let is_there = self.peers[peer].heard.is_some_and(|heard| heard >= entry.began);
         if is_there {
             return;
