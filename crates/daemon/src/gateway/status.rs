@@ -478,7 +478,11 @@ fn connections_lines(document: &Value, listed: usize) -> Vec<String> {
 /// A connection of the gateway that has this document.
 fn connection_lines(document: &Value, row: &Value) -> Vec<String> {
     let of = |key: &str| word(&row[key]);
-    let state = if row["stands"] == true { "" } else { " (half open)" };
+    let state = match row["age_s"].as_f64() {
+        _ if row["stands"] == true => String::new(),
+        Some(age) => format!(" (half open for {age:.0} s)"),
+        None => " (half open)".to_owned(),
+    };
     let mut lines = vec![format!("\n{} -> {}{state}", of("from"), of("to"))];
     if document["mode"] == Mode::BaseOnly.name() {
         let [there, back] = [of("bytes_from_host"), of("bytes_to_host")];
@@ -585,6 +589,14 @@ mod tests {
         let row = of_row(&config, &row, (None, outer), &Resent::new(), Instant::ZERO);
         // Of 1,500 bytes of data, 180 beside those that it sent and 60 beside those that it received.
         assert_eq!(row.overhead_percent, Some(16.0));
+    }
+
+    #[test]
+    fn a_connection_that_is_half_open_has_its_age() {
+        let row = json!({ "from": "10.0.0.1:1", "to": "192.0.2.1:80", "stands": false, "age_s": 130.4 });
+        let document = json!({ "interface": "gw", "mode": "base", "connections": [row] });
+        let text = text_of(&document, LISTED);
+        assert!(text.contains("10.0.0.1:1 -> 192.0.2.1:80 (half open for 130 s)\n"), "{text}");
     }
 
     #[test]
