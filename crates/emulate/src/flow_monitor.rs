@@ -4,7 +4,8 @@
 //! lost acknowledgements do not matter. A round-trip time is measured from the transmission of a segment to the arrival
 //! at its sender of the first acknowledgement that covers it, for one segment at a time and without retransmitted
 //! segments (RFC 6298, section 3). A timeout is a retransmission after [`SILENCE`] without a packet to or from the
-//! sender. The goodput of a connection that is reset is that until its last byte. Datagrams count when they arrive, over the time until the last of them arrived or was lost.
+//! sender. The goodput is that from the first packet of a connection, the opening, as in a simulation; of one that is reset, until its
+//! last byte. Datagrams count when they arrive, over the time until the last of them arrived or was lost.
 //!
 //! Of a connection, the direction that delivered more data is the flow. Left out: fragments, and protocols other than
 //! TCP and UDP; they are carried all the same.
@@ -57,6 +58,8 @@ struct Connection {
     protocol: Protocol,
     /// Sender and receiver of its first packet.
     ends: (SocketAddrV4, SocketAddrV4),
+    /// When that left its sender.
+    began: Instant,
     /// Data sent by the opener, and data sent to it.
     halves: [Half; 2],
 }
@@ -73,7 +76,6 @@ struct Half {
     /// Position of the FIN, once it was sent.
     fin: Option<u64>,
     complete: Option<Instant>,
-    first: Option<Instant>,
     segments: u64,
     retransmitted: u64,
     timeouts: u64,
@@ -104,7 +106,6 @@ impl Half {
 
     fn on_sent(&mut self, begin: u64, length: u64, now: Instant) {
         let end = begin + length;
-        self.first.get_or_insert(now);
         self.segments += 1;
         if begin < self.sent_end {
             self.retransmitted += 1;
@@ -154,8 +155,12 @@ impl FlowMonitor {
         let (from, to) = (ip.header().source_addr(), ip.header().destination_addr());
         match transport {
             TransportSlice::Tcp(tcp) => {
-                let (id, opener) =
-                    self.connection(Protocol::Tcp, (from, tcp.source_port()), (to, tcp.destination_port()));
+                let (id, opener) = self.connection(
+                    Protocol::Tcp,
+                    (from, tcp.source_port()),
+                    (to, tcp.destination_port()),
+                    now,
+                );
                 let [theirs, ours] = &mut self.connections[id].halves;
                 let (sending, receiving) = if opener { (theirs, ours) } else { (ours, theirs) };
                 let payload = tcp.payload().len() as u64;
@@ -186,10 +191,13 @@ impl FlowMonitor {
                 PacketNote { connection: Some((id, opener)), data: payload > 0, ack, payload: payload as u32 }
             }
             TransportSlice::Udp(udp) => {
-                let (id, opener) =
-                    self.connection(Protocol::Udp, (from, udp.source_port()), (to, udp.destination_port()));
+                let (id, opener) = self.connection(
+                    Protocol::Udp,
+                    (from, udp.source_port()),
+                    (to, udp.destination_port()),
+                    now,
+                );
                 let half = &mut self.connections[id].halves[usize::from(!opener)];
-                half.first.get_or_insert(now);
                 half.segments += 1;
                 let payload = udp.payload().len() as u32;
                 PacketNote { connection: Some((id, opener)), data: true, ack: None, payload }
@@ -203,6 +211,7 @@ impl FlowMonitor {
         protocol: Protocol,
         from: (Ipv4Addr, u16),
         to: (Ipv4Addr, u16),
+        now: Instant,
     ) -> (usize, bool) {
         let (from, to) = (SocketAddrV4::new(from.0, from.1), SocketAddrV4::new(to.0, to.1));
         let (meter_from, bins) = (self.measure_from, self.bins);
@@ -215,7 +224,7 @@ impl FlowMonitor {
                 }
                 Half::new(meter)
             };
-            connections.push(Connection { protocol, ends: (from, to), halves: [half(), half()] });
+            connections.push(Connection { protocol, ends: (from, to), began: now, halves: [half(), half()] });
             connections.len() - 1
         });
         (id, self.connections[id].ends.0 == from)
@@ -257,7 +266,10 @@ impl FlowMonitor {
             } else {
                 (ours, connection.ends.1, connection.ends.0)
             };
-            let Some(first) = half.first else { continue };
+            if half.segments == 0 {
+                continue;
+            }
+            let began = connection.began;
             let hosts = (host_at(*from.ip()), host_at(*to.ip()));
             let (station, down, server_port) = match hosts {
                 (Some(OutsideHost::Server), Some(OutsideHost::Station(id))) => (id, true, from.port()),
@@ -269,10 +281,10 @@ impl FlowMonitor {
             let transport = known.map_or(connection.protocol.name(), |known| known.transport);
             let responses = known.and_then(|known| known.responses);
             let empty = FlowResult { responses, ..FlowResult::empty(0, station, down, transport) };
-            let result = half.result(empty, first, end);
-            flows.push((known.map(|known| known.id), first, Observed { result, meter: half.meter.clone() }));
+            let result = half.result(empty, began, end);
+            flows.push((known.map(|known| known.id), began, Observed { result, meter: half.meter.clone() }));
         }
-        flows.sort_by_key(|(number, first, _)| (number.unwrap_or(u32::MAX), *first));
+        flows.sort_by_key(|(number, began, _)| (number.unwrap_or(u32::MAX), *began));
         let numbered = flows.into_iter().zip(0..);
         numbered
             .map(|((number, _, flow), id)| {
@@ -284,9 +296,9 @@ impl FlowMonitor {
 }
 
 impl Half {
-    fn result(&self, empty: FlowResult, first: Instant, end: Instant) -> FlowResult {
+    fn result(&self, empty: FlowResult, began: Instant, end: Instant) -> FlowResult {
         let mean = |(sum, count): (Span, u64)| (count > 0).then(|| sum.as_secs_f64() / count as f64);
-        let elapsed = self.complete.or(self.last_ended).unwrap_or(end).saturating_since(first).as_secs_f64();
+        let elapsed = self.complete.or(self.last_ended).unwrap_or(end).saturating_since(began).as_secs_f64();
         FlowResult {
             bytes_delivered: self.delivered,
             goodput_bps: if elapsed > 0.0 { self.delivered as f64 * 8.0 / elapsed } else { 0.0 },
@@ -393,6 +405,8 @@ mod tests {
         assert_eq!((flow.segments_sent, flow.segments_retransmitted, flow.timeouts), (4, 1, 1));
         assert_eq!(flow.acks_lost, 1);
         assert!((flow.completed_s.unwrap() - 0.365).abs() < 1e-9);
+        // With the 30 ms before the first segment.
+        assert!((flow.goodput_bps - 20_000.0 / 0.365).abs() < 1e-6, "{}", flow.goodput_bps);
         // Three segments arrived after 10 ms; the first and the last were timed, the retransmitted one was not.
         assert!((flow.latency_s_mean.unwrap() - 0.01).abs() < 1e-9);
         assert!((flow.rtt_s_mean.unwrap() - 0.02).abs() < 1e-9, "{:?}", flow.rtt_s_mean);
