@@ -356,6 +356,14 @@ impl SplitProxy {
         Ok(id)
     }
 
+    /// Declines an opening of the peer, which then goes as plain TCP.
+    fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
+        self.book.counters.declined += 1;
+        self.book.counters.over_limit += u64::from(why.is_limit());
+        self.book.note(addresses, ConnectionFate::Declined, why);
+        self.transmit(peer, &GatewayMessage::Declined(addresses), false);
+    }
+
     fn remove(&mut self, id: ConnectionId, ending: ConnectionEnding) {
         self.take_held(id);
         let Some(mut entry) = self.entries.remove(&id) else { return };

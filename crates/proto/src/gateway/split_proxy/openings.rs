@@ -191,12 +191,4 @@ impl SplitProxy {
         let id = *self.by_addresses.get(&(peer, addresses))?;
         (self.entries.get(&id)?.relay.opened_by() == Some(Side::Wired)).then_some(id)
     }
-
-    /// Declines an opening of the peer, which then goes as plain TCP.
-    pub(super) fn decline(&mut self, peer: usize, addresses: Addresses, why: Why) {
-        self.book.counters.declined += 1;
-        self.book.counters.over_limit += u64::from(why.is_limit());
-        self.book.note(addresses, ConnectionFate::Declined, why);
-        self.transmit(peer, &GatewayMessage::Declined(addresses), false);
-    }
 }
