@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from airwatt._core import InputError, Quantity, Scenario
+from airwatt.advice import platforms
+from airwatt.advice.chip import Chip
 from airwatt.things import INTERVALS, interval_s
 
 CAPTURES = (".pcap", ".pcapng", ".cap")
@@ -132,15 +134,28 @@ def _begin_apart(flows: Sequence[dict[str, Any]]) -> None:
         one.setdefault("start", f"{interval_s(one['application']) * math.fmod(place * _APART, 1):.3f}s")
 
 
-def scenario_of(flows: Sequence[str], settings: Mapping[str, str], duration: str | None = None) -> Scenario:
+def _acknowledging(radio: str | None, target: str | None) -> dict[str, object]:
+    """How the station acknowledges: as Linux does, within 40 ms, or on ESP-IDF as its lwIP does, within 250 ms."""
+    is_lwip = platforms.is_esp_idf(Chip.of(radio).name if radio else "", target)
+    return {"delayed_ack": True, **({"delayed_ack_timeout": "250ms"} if is_lwip else {})}
+
+
+def scenario_of(
+    flows: Sequence[str], settings: Mapping[str, str], duration: str | None = None, target: str | None = None
+) -> Scenario:
     """Makes a scenario of flows over a line and an access point. Raises `InputError`.
 
+    Acknowledgements of TCP are those of the network stack of the radio's kit, or of `target` (`platforms.TARGETS`).
     Without a duration, flows without an end have 20 s, and those of things whole intervals: a report each 30 s that is
     simulated for 20 s would be one each 20 s.
     """
     read = [flow(text) for text in flows]
     # Beacons and ACKs are those of things alone, so that one costs the same beside other flows.
-    own = {"wifi": dict(_AIR), "ap": {"beacon_interval": "102.4ms"}, "tcp": {"delayed_ack": True}}
+    own = {
+        "wifi": dict(_AIR),
+        "ap": {"beacon_interval": "102.4ms"},
+        "tcp": _acknowledging(settings.get("station.radio"), target),
+    }
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, **own}
     if all(one["application"]["kind"] in INTERVALS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.

@@ -238,7 +238,7 @@ def _simulated(
     given = list(settings)
     if scenario is None:
         # Its settings are in it.
-        scenario = advice.scenario_of(flow, settings, duration)
+        scenario = advice.scenario_of(flow, settings, duration, target)
         settings = {}
     with bar(source or "advise") as on_progress:
         found = advice.advise(
