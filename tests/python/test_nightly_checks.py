@@ -185,6 +185,22 @@ def test_junit_has_the_packets_and_the_reasons(airwatt, without_beacons, tmp_pat
     assert (asked.status, "no beacon of" in error.get("message")) == (1, True)
 
 
+def test_a_severity_with_strict_has_each_of_its_kinds_evaluated(airwatt, tmp_path):
+    """It was green where the capture lacks what a kind takes that is named by its severity."""
+    file = tmp_path / "rules.xml"
+    # Of seven beacons no rhythm is known.
+    seven = ROOT / "captures" / "tim-never-set.pcap"
+    check = ["analyze", seven, "--junit", file, "--fail-if", "findings.warning.count > 0"]
+    loose, strict = airwatt(*check), airwatt(*check, "--strict")
+    assert (loose.status, strict.status) == (0, 1), (loose.err, strict.err)
+    assert "beacon-late" in strict.err.splitlines()[-1]
+    assert "not evaluated: --strict expects that" in strict.err
+    suite = ElementTree.parse(file).getroot()
+    assert suite.find("testcase[@name='beacon-late']/error") is not None
+    # A kind without an occasion lacks nothing.
+    assert suite.find("testcase[@name='pm-flapping']/error") is None
+
+
 def test_junit_of_a_capture_that_cannot_be_read_is_an_error(airwatt, tmp_path):
     (tmp_path / "empty.pcap").touch()
     file = tmp_path / "rules.xml"

@@ -268,7 +268,7 @@ def command(
         unread = documents[0]["capture"].get("unread", [])
         lacking = [*unread, *([] if allow_unchecked else gaps)]
         # Without a decision about them the command fails, too.
-        asked_kinds = {limit.key.split(".")[1] for limit in of_findings}
+        asked_kinds = _asked_kinds(of_findings, documents, strict=strict)
         verdicts.write_junit(junit, documents, strict=strict, gaps=lacking, asked=asked_kinds)
     if sarif is not None:
         verdicts.write_sarif(sarif, documents)
@@ -414,9 +414,19 @@ def _hold(
         if limit.key.startswith("findings."):
             kind = limit.key.split(".")[1]
             if kind == "*":
-                verdicts.check_any(f"--fail-if {limit.text!r}", kinds, documents, strict=strict)
+                verdicts.check_any(f"--fail-if {limit.text!r}", kinds, documents, strict=strict, each=True)
             else:
                 verdicts.check_evaluated(f"--fail-if {limit.text!r}", [kind], documents, strict=strict)
+
+
+def _asked_kinds(limits: "list[Threshold]", documents: list[dict[str, Any]], *, strict: bool) -> set[str]:
+    """The kinds that limits name and, with `strict`, those of the severities that they name that are not evaluated."""
+    counts, asked = verdicts.counts(documents), set()
+    for limit in limits:
+        by_kind, of_severity = verdicts.by_severity(limit, counts)
+        kind = by_kind.key.split(".")[1]
+        asked |= {kind} if kind != "*" else set(verdicts.unevaluated(of_severity, documents)) if strict else set()
+    return asked
 
 
 def _keep(whole: "Analysis", plot: Path | None, perfetto: Path | None, trace: Path | None, *, what_if: bool) -> None:
@@ -597,8 +607,8 @@ def _group(document: dict[str, Any]) -> "Iterator[str | Table]":
     yield (
         f"group-addressed frames, received after DTIM beacons while asleep ({group['rate']}, "
         f"{quantity(group['elapsed_s'], 's')}): {quantity(group['energy_j'], 'J')} if all of them are, and for each "
-        "beacon that announces some the part behind its TIM, which a station otherwise leaves out and which counts with "
-        "beacons; the energies above have both as far as the policy receives them"
+        "beacon that announces some the part behind its TIM, which a station otherwise leaves out and which counts "
+        "with beacons; the energies above have both as far as the policy receives them"
     )
     rows = []
     for cost in group["protocols"]:

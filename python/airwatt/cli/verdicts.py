@@ -140,22 +140,33 @@ def say_violated(documents: Sequence[Document]) -> None:
         say(f"rules were violated {violated} times, which ends with 3 only by --fail-if 'findings.*.count > 0'")
 
 
-def check_any(option: str, found: Counts, documents: Sequence[Document], *, strict: bool = False) -> None:
+def check_any(
+    option: str, found: Counts, documents: Sequence[Document], *, strict: bool = False, each: bool = False
+) -> None:
     """Raises `RunError` where nothing of these kinds is decided, and with `strict` where one is undecidable.
 
-    Otherwise a line says how many are, and one for what the captures lack says of which kinds they decide nothing.
+    Otherwise a line says how many are, and one for what the captures lack says of which kinds they decide nothing. With
+    `strict` that is a failure, too, if `each` kind was asked about.
     """
     nothing = _nothing_decided(found)
     # No case of JUnit is about keep-alives.
     if nothing is not None and (option == "--junit" or not found.get(KEEP_ALIVE, {}).get("count")):
         raise RunError(f"{option}: {nothing}")
-    _tell(option, _lacking(documents, found))
+    lacking = _lacking(documents, found)
+    _tell(option, lacking)
     open_ = [f"{kind} {_number(of_kind, 'undecidable')}" for kind, of_kind in found.items() if of_kind["undecidable"]]
     if open_:
         text = f"{option}: undecidable: {', '.join(open_)}"
         if strict:
             raise RunError(f"{text}: --strict expects none")
         say(f"{text}; --strict makes that a failure")
+    if lacking and strict and each:
+        raise RunError(f"{option}: {', '.join(unevaluated(found, documents))} not evaluated: --strict expects that")
+
+
+def unevaluated(kinds: Container[str], documents: Sequence[Document]) -> list[str]:
+    """Those of these kinds about which the captures lack something, and decide nothing."""
+    return list(dict.fromkeys(kind for lacking in _lacking(documents, kinds).values() for kind in lacking))
 
 
 def _lacking(documents: Sequence[Document], kinds: Container[str]) -> dict[str, list[str]]:
