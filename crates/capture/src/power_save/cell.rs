@@ -221,7 +221,7 @@ impl Cell {
         });
         if let Some(finding) = found.filter(|_| expected == 0) {
             let awake = frame.air_time().unwrap_or_default();
-            finding.cost(Excess { wake_ups: 1, ..Excess::awake(awake) });
+            finding.cost(Excess { wake_ups: 1, received: awake, ..Excess::awake(awake) });
         }
     }
 

@@ -94,6 +94,8 @@ pub struct Excess {
     pub awake: Span,
     /// Of that, time for which it sent.
     pub sent: Span,
+    /// Of that, time for which it received.
+    pub received: Span,
     /// Wake-ups.
     pub wake_ups: u64,
 }
@@ -117,6 +119,7 @@ impl Excess {
         let transitions = (radio.wake_up.energy() + radio.to_sleep.energy()).as_joules();
         above(RadioState::Listen, RadioState::Sleep) * self.awake.as_secs_f64()
             + above(RadioState::Transmit, RadioState::Listen) * self.sent.as_secs_f64()
+            + above(RadioState::Receive, RadioState::Listen) * self.received.as_secs_f64()
             + transitions * self.wake_ups as f64
     }
 }
@@ -126,6 +129,7 @@ impl AddAssign for Excess {
         self.delay += other.delay;
         self.awake += other.awake;
         self.sent += other.sent;
+        self.received += other.received;
         self.wake_ups += other.wake_ups;
     }
 }

@@ -235,6 +235,10 @@ fn lacks_of(
                 format!("of {mac} only PS-Polls show its power-management mode, which is that of the instant")
             }
             0 => format!("no frames of {mac} show its power-management mode"),
+            1 if counts.ps_polls > 0 => format!(
+                "one frame of {mac} shows its power-management mode beside its PS-Polls, which show that of the instant, and how long it kept that shows \
+                 the next one"
+            ),
             1 => format!(
                 "one frame of {mac} alone shows its power-management mode, and how long it kept that shows the next one"
             ),

@@ -132,6 +132,13 @@ fn findings_cost_what_the_radios_spend_that_the_capture_names() {
     for ((radio, cost_j, high_j), spent_j) in costs(&capture).into_iter().zip(spent) {
         assert_eq!((radio.as_str(), cost_j, high_j), ("esp32-c3", spent_j, None));
     }
+    // A beacon without need is received, and costs what the radio spends above its sleep and to wake up.
+    let skipped =
+        excess(findings(&capture).iter().find(|found| found.kind == FindingKind::DtimSkipped).unwrap());
+    let transitions_j = (named.wake_up.energy() + named.to_sleep.energy()).as_joules();
+    let above_w = named.receive.as_watts() - named.sleep.as_watts();
+    let by_hand_j = above_w * skipped.awake.as_secs_f64() + transitions_j;
+    assert!(!skipped.awake.is_zero() && (spent[1] / by_hand_j - 1.0).abs() < 1e-9, "{spent:?} {by_hand_j}");
     // What no profile ships for is not known.
     capture.radios.insert(STATION, "my.toml".to_owned());
     assert!(costs(&capture).iter().all(|(radio, ..)| radio == "broadcom-4311"));

@@ -62,7 +62,9 @@ impl StationState {
         findings: &mut Findings,
     ) {
         let (Announcement { beacon, due, .. }, answer) = (*announcement, delivery.mark());
-        let excess = Excess { sent: self.polls.air, ..Excess::awake(answer.0.saturating_since(poll.0)) };
+        let null = delivery.frame.air_time().unwrap_or_default();
+        let awake = Excess::awake(answer.0.saturating_since(poll.0) + null);
+        let excess = Excess { sent: self.polls.air, received: null, ..awake };
         let since = self.last_before(due.saturating_sub(IN_FLIGHT));
         let stuck = Stuck { beacon, poll, answer, since, excess };
         // A beacon that was due right after a delivery was composed before it, and so may one be right after a gap.
