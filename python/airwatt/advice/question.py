@@ -159,7 +159,7 @@ def scenario_of(
     values: dict[str, object] = {"base": "fast-dsl", "name": "advice", "flow": read, **own}
     if all(one["application"]["kind"] in INTERVALS for one in read):
         # Those of a scenario that begins with base = "idle", as one of things does.
-        values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE)}
+        values = {"base": "idle", "name": "advice", "flow": read, "wired": dict(LINE), "tcp": own["tcp"]}
     _begin_apart(read)
     if any(one["application"]["kind"] != "bulk" for one in read):
         duration = duration or _usual_duration(read)
