@@ -54,7 +54,9 @@ impl Relays {
         let payload = Payload { source, ip: packet.ip, bytes: frame.msdu_bytes };
         let sequence_control = frame.sequence_control;
         let sent = self.0.entry((bssid, destination)).or_default();
-        sent.pop_back_if(|last| packet.repeated && last.sequence_control == sequence_control);
+        if packet.repeated && sent.back().is_some_and(|last| last.sequence_control == sequence_control) {
+            sent.pop_back();
+        }
         sent.push_back(Relayed { payload, sequence_control, mark: (packet.at, packet.number) });
         if sent.len() > REMEMBERED {
             sent.pop_front();

@@ -355,9 +355,13 @@ pub(super) fn hints_of_forwarding(config: &Config) -> Vec<String> {
     for (ipv6, name) in [(false, "net.ipv4.ip_forward"), (true, "net.ipv6.conf.all.forwarding")] {
         let value = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
         if config.versions().contains(&ipv6) && value.is_ok_and(|value| value.trim() == "0") {
-            hints.push(format!(
-                "{name} is 0: this base station does not forward what it does not relay; hint: sysctl -w {name}=1"
-            ));
+            // Alone it takes the SYNs of mobiles as they are forwarded into its device.
+            let lacking = if config.is_alone() {
+                "relays nothing, and forwards nothing"
+            } else {
+                "does not forward what it does not relay"
+            };
+            hints.push(format!("{name} is 0: this base station {lacking}; hint: sysctl -w {name}=1"));
         }
     }
     hints
