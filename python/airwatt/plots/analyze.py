@@ -100,7 +100,8 @@ def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
     for index, (mean, high) in enumerate(zip(means, highs, strict=True)):
         style.value(axes, max(mean, high), index, mean)
     basis = "with band" if inferred else "simulated"
-    axes.set_title(f"energy (J{', log' if is_log else ''}) by cause, {basis}")
+    what = "energy (J, log), shares of it by cause" if is_log else "energy (J) by cause"
+    axes.set_title(f"{what}, {basis}")
     style.bare_y(axes)
 
 

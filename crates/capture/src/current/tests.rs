@@ -343,6 +343,9 @@ fn a_flat_trace_is_an_answer() {
     let first = "the radio is awake, or the board has a load, since no mode of the host takes more than 20.6 mA: \
                  the current is 63.0 mA";
     assert!(report.verdict.text.starts_with(first), "{}", report.verdict.text);
+    // The setting is in force: what is left is a radio that does not follow it, or 63.0 - 20.6 mA and more beside it.
+    let left = "the board has a load of 42.4 mA beside a host that never sleeps, or up to 62.9 mA";
+    assert!(report.verdict.text.contains(left), "{}", report.verdict.text);
     // The host of a modem sleep: what stays is 20.6 mA.
     let hosted = metered(&beacons, 1_000, 0.0, |state| predicted(state).max(20.6e-3));
     let report = compared(&hosted, &beacons, None);

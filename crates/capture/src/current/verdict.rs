@@ -514,6 +514,13 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             "; by the power save that the station announces its radio sleeps for {:.0} % of the time, so the setting is in force",
             100.0 * measured.predicted_asleep_share
         );
+        if low_a > (1.0 + LIKE_MODE) * most_a && !radio.modes.is_empty() {
+            text += &format!(
+                ": unless the radio listens all the same, the board has a load of {} beside a host that never sleeps, or up to {}",
+                milli(low_a - most_a),
+                milli(low_a - sleep_a)
+            );
+        }
     }
     CurrentVerdict { kind, text: text + " (docs/same-current.md)", more_a: None, on_all_states_a: None }
 }
