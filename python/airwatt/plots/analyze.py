@@ -100,8 +100,7 @@ def _energy(axes: Axes, policies: Sequence[Mapping[str, Any]]) -> None:
     for index, (mean, high) in enumerate(zip(means, highs, strict=True)):
         style.value(axes, max(mean, high), index, mean)
     basis = "with band" if inferred else "simulated"
-    what = "energy (J, log), shares of it by cause" if is_log else "energy (J) by cause"
-    axes.set_title(f"{what}, {basis}")
+    axes.set_title("energy (J, log), shares by cause" if is_log else f"energy (J) by cause, {basis}")
     style.bare_y(axes)
 
 
