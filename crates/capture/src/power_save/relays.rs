@@ -21,6 +21,14 @@ struct Payload {
     bytes: u32,
 }
 
+impl Payload {
+    /// That of a frame, and the address that it is for.
+    fn of(packet: &CapturedPacket, frame: &AirFrame) -> Option<(Self, MacAddress)> {
+        let (source, destination) = packet.macs?;
+        Some((Self { source, ip: packet.ip, bytes: frame.msdu_bytes }, destination))
+    }
+}
+
 /// A frame that an access point acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Relayed {
@@ -47,11 +55,11 @@ impl Relays {
         frame: &AirFrame,
         is_followed: impl Fn(MacAddress) -> bool,
     ) {
-        let Some((source, destination)) = packet.macs.filter(|(_, destination)| is_followed(*destination))
+        let Some((payload, destination)) =
+            Payload::of(packet, frame).filter(|(_, destination)| is_followed(*destination))
         else {
             return;
         };
-        let payload = Payload { source, ip: packet.ip, bytes: frame.msdu_bytes };
         let sequence_control = frame.sequence_control;
         let sent = self.0.entry((bssid, destination)).or_default();
         if packet.repeated && sent.back().is_some_and(|last| last.sequence_control == sequence_control) {
@@ -70,8 +78,7 @@ impl Relays {
         packet: &CapturedPacket,
         frame: &AirFrame,
     ) -> Option<Mark> {
-        let (source, destination) = packet.macs?;
-        let payload = Payload { source, ip: packet.ip, bytes: frame.msdu_bytes };
+        let (payload, destination) = Payload::of(packet, frame)?;
         let sent = self.0.get_mut(&(bssid, destination))?;
         let found = sent.iter().rfind(|one| one.payload == payload)?.mark;
         sent.retain(|one| one.payload != payload);

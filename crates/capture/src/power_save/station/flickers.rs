@@ -11,7 +11,7 @@ use super::stuck::PROBE;
 use super::{Delivery, StationState};
 use crate::power_save::Mark;
 use crate::power_save::cell::Cell;
-use crate::power_save::wait::{Concealed, Promise};
+use crate::power_save::wait::Promise;
 
 /// What a verdict needs of the association.
 const NO_LISTEN_INTERVAL: &str = "its association, which has the listen interval, was not captured, so that the announced one may have been discarded for \
@@ -71,16 +71,7 @@ impl StationState {
             self.doubt_of_flicker(delivery, cell, announcing)
         };
         let promise = Promise::of_beacon(announcing, if kept.is_empty() { clear } else { kept });
-        let concealed = Concealed {
-            doubt: doubt.map(Into::into),
-            assumption: self.assumption().map_or(ANNOUNCED, |_| ANNOUNCED_NOR_MISSED),
-            hears_naps: false,
-            was_unseen: self.assumption().is_some() && self.was_unseen_since(from.0),
-            times: cell.times_of(&promise.concealing, (promise.mark.0, came.0), aid),
-            promise,
-            came,
-        };
-        self.concealed.push(concealed);
+        self.conceals((promise, came), doubt, [ANNOUNCED, ANNOUNCED_NOR_MISSED], (cell, aid, from));
         true
     }
 

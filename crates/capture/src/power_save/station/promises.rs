@@ -165,6 +165,27 @@ impl StationState {
         true
     }
 
+    /// Enters beacons that something other than More Data says to have concealed a frame, which then `came`; `from` is the last frame before it.
+    /// Of the assumptions the second one is that of a station with QoS data.
+    pub(super) fn conceals(
+        &mut self,
+        (promise, came): (Promise, Mark),
+        doubt: Option<&'static str>,
+        assumptions: [&'static str; 2],
+        (cell, aid, from): (&Cell, u16, Mark),
+    ) {
+        let is_qos = self.assumption().is_some();
+        self.concealed.push(Concealed {
+            doubt: doubt.map(Into::into),
+            assumption: assumptions[usize::from(is_qos)],
+            hears_naps: false,
+            was_unseen: is_qos && self.was_unseen_since(from.0),
+            times: cell.times_of(&promise.concealing, (promise.mark.0, came.0), aid),
+            promise,
+            came,
+        });
+    }
+
     /// Whether a station that sends QoS Null frames, which have no number, can hardly have left power save unseen for these beacons: it would
     /// have done so for each of several, in so short times that the access point sent nothing on a free channel, and of all that it heard and
     /// acknowledged the monitor has every frame.

@@ -4,7 +4,7 @@ use super::flickers::{CUT, LEFT};
 use super::{Delivery, StationState};
 use crate::power_save::cell::Cell;
 use crate::power_save::finding::{FindingKind, Findings, Verdict, find};
-use crate::power_save::wait::{Concealed, Promise};
+use crate::power_save::wait::Promise;
 use crate::power_save::{Mark, PROMPT};
 
 /// What a verdict assumes.
@@ -38,15 +38,7 @@ impl StationState {
             .or((cell.unknown_tims(brought.0, end) > 0).then_some(CUT))
             .or(self.uplink.sends_qos_nulls.then_some(LEFT));
         let promise = Promise::of_relay(brought, concealing);
-        self.concealed.push(Concealed {
-            doubt: doubt.map(Into::into),
-            assumption: self.assumption().map_or(AT_ONCE, |_| AT_ONCE_NOR_MISSED),
-            hears_naps: false,
-            was_unseen: self.assumption().is_some() && self.was_unseen_since(from.0),
-            times: cell.times_of(&promise.concealing, (brought.0, came.0), aid),
-            promise,
-            came,
-        });
+        self.conceals((promise, came), doubt, [AT_ONCE, AT_ONCE_NOR_MISSED], (cell, aid, from));
         true
     }
 
