@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from airwatt._core import InputError, Quantity
@@ -32,11 +33,19 @@ class _Value(NamedTuple):
 
     own: float
     others: dict[float, Row]
-    """Those that ran and differ from a candidate in this value alone."""
-    middle: Callable[[float], Candidate | None]
-    """The candidate in the middle between its own value and another one, if there is one."""
-    scale: Callable[[float], float]
-    """In what energies are about linear."""
+    """What ran and differs from a candidate in this value alone."""
+    having: Callable[[int], Candidate]
+    """The candidate with another value."""
+    is_time: bool
+
+    def linear(self, value: float) -> float:
+        """That in which energies are about linear: a beacon costs the same, however rare it is."""
+        return value if self.is_time else 1 / value
+
+    def middle(self, other: float) -> int:
+        """What is in the middle between a candidate's value and another one, rounded down."""
+        middle = int((self.own + other) / 2)
+        return middle - middle % _STEPS_MS[middle > _SECOND_MS] if self.is_time else middle
 
 
 def rows(advice: Advice) -> list[Row]:
@@ -70,14 +79,19 @@ def _between(advice: Advice, row: Row) -> Iterator[tuple[Candidate, float]]:
         below = [each for each in value.others if each < value.own]
         above = [each for each in value.others if each > value.own]
         for nearest in [*([max(below)] if below else []), *([min(above)] if above else [])]:
-            other = value.others[nearest]
-            verdict, middle = advice.verdict(other), value.middle(nearest)
-            if other.simulation is None or verdict is None or verdict["reason"] != "late" or middle is None:
+            other, middle = value.others[nearest], value.middle(nearest)
+            verdict = advice.verdict(other)
+            is_late = verdict is not None and verdict["reason"] == "late"
+            if (
+                other.simulation is None
+                or not is_late
+                or not min(value.own, nearest) < middle < max(value.own, nearest)
+            ):
                 continue
-            own, end = value.scale(value.own), value.scale(nearest)
-            share = (value.scale((value.own + nearest) / 2) - own) / (end - own)
+            own, end = value.linear(value.own), value.linear(nearest)
+            share = (value.linear(middle) - own) / (end - own)
             more_j = other.simulation.energy_j - row.simulation.energy_j
-            yield middle, row.simulation.energy_j + share * more_j
+            yield value.having(middle), row.simulation.energy_j + share * more_j
 
 
 def _values(advice: Advice, candidate: Candidate) -> Iterator[_Value]:
@@ -93,27 +107,17 @@ def _values(advice: Advice, candidate: Candidate) -> Iterator[_Value]:
             for _, each in row.candidate.parameters[place : place + 1]
             if row.candidate == _with_value(candidate, place, each) and (each_ms := _milliseconds(each)) is not None
         }
-
-        def middle_of_times(other_ms: float, place: int = place, own_ms: float = own_ms) -> Candidate | None:
-            middle_ms = int((own_ms + other_ms) / 2)
-            middle_ms -= middle_ms % _STEPS_MS[middle_ms > _SECOND_MS]
-            is_between = min(own_ms, other_ms) < middle_ms < max(own_ms, other_ms)
-            return _with_value(candidate, place, str(Quantity(f"{middle_ms}ms"))) if is_between else None
-
-        yield _Value(own_ms, times, middle_of_times, lambda time_ms: time_ms)
-    own = candidate.listen_interval or advice.usual_beacons
+        yield _Value(own_ms, times, partial(_with_time, candidate, place), is_time=True)
     intervals: dict[float, Row] = {
         beacons: row
         for row in ran
-        if (beacons := row.candidate.listen_interval) and row.candidate == replace(candidate, listen_interval=beacons)
+        if (beacons := row.candidate.listen_interval) and row.candidate == candidate.listening(beacons)
     }
+    yield _Value(candidate.listen_interval or advice.usual_beacons, intervals, candidate.listening, is_time=False)
 
-    def middle_of_intervals(other: float) -> Candidate | None:
-        middle = int(own + other) // 2
-        is_between = min(own, other) < middle < max(own, other)
-        return replace(candidate, listen_interval=middle) if is_between else None
 
-    yield _Value(own, intervals, middle_of_intervals, lambda beacons: 1 / beacons)
+def _with_time(candidate: Candidate, place: int, time_ms: int) -> Candidate:
+    return _with_value(candidate, place, str(Quantity(f"{time_ms}ms")))
 
 
 def _with_value(candidate: Candidate, place: int, value: str) -> Candidate:
