@@ -82,10 +82,7 @@ def advise_capture(
 
     replay(confirmed, "ideal")
     advice.decide(target)
-    for _ in range(finer.ROUNDS):
-        if between := finer.rows(advice):
-            replay(between)
-            advice.decide(target)
+    finer.seek(advice, replay)
     if platforms.with_wake_times(target, chip.name) is not None:
         advice.untried = (
             "target wake time: no capture says to which times its access point would agree; --flow tries it"

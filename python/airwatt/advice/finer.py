@@ -2,7 +2,7 @@
 
 Of two candidates that differ in one value, where one is within the budget and the other is late and spends less, there
 is a value in between that is just within. The one in the middle is run where it may be better than the advice: where
-what is interpolated between both spends less. So it goes on with the half that is left, `ROUNDS` times at most, with
+what is interpolated between both spends less. So it goes on with the half that is left, `_ROUNDS` times at most, with
 the most promising ones. Left out: values beyond the least and the greatest that are tried.
 """
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from airwatt.advice.answer import Advice
     from airwatt.advice.candidate import Candidate
 
-ROUNDS = 3
+_ROUNDS = 3
 _AT_ONCE = 3
-"""How many are run in a round."""
+"""The most candidates that a round runs."""
 _SECOND_MS = 1000
 _STEPS_MS = (10, 100)
 """Times are whole multiples of the first, which every platform can set, and above a second of the other."""
@@ -48,8 +48,18 @@ class _Value(NamedTuple):
         return middle - middle % _STEPS_MS[middle > _SECOND_MS] if self.is_time else middle
 
 
-def rows(advice: Advice) -> list[Row]:
-    """What is to run next to find a better value; nothing if none is left that may be better than the advice."""
+def seek(advice: Advice, run: Callable[[list[Row]], None]) -> None:
+    """Runs what may be better than the advice, and decides anew, until nothing is. `run` enters its figures."""
+    for _ in range(_ROUNDS):
+        rows = _next(advice)
+        if not rows:
+            return
+        run(rows)
+        advice.decide(advice.target)
+
+
+def _next(advice: Advice) -> list[Row]:
+    """The rows that are to run next; none if no value is left that may be better than the advice."""
     if not advice.ranked or advice.ranked[0].simulation is None:
         return []
     least_j = advice.ranked[0].simulation.energy_j

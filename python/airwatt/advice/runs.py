@@ -219,12 +219,13 @@ def advise(
         prices = partial(_keep_alive, advice, loaded, keep_alive_s, seed, store)
         prices(plan.rows, with_bound=True)
     advice.decide(target)
-    for _ in range(finer.ROUNDS):
-        between = finer.rows(advice)
-        alone |= _enter(between, make.of(measured, _choices(text, between)), awake) if between else {}
-        if between and keep_alive_s is not None:
+
+    def run(between: Sequence[Row]) -> None:
+        alone.update(_enter(between, make.of(measured, _choices(text, between)), awake))
+        if keep_alive_s is not None:
             prices(between, with_bound=False)
-        advice.decide(target)
+
+    finer.seek(advice, run)
     if advice.ranked:
         best = advice.ranked[0]
         _price_best(advice, best, text, reconnection_s)
