@@ -188,7 +188,7 @@ def test_junit_has_the_packets_and_the_reasons(airwatt, without_beacons, tmp_pat
 def test_a_severity_with_strict_has_each_of_its_kinds_evaluated(airwatt, tmp_path):
     """It was green where the capture lacks what a kind takes that is named by its severity."""
     file = tmp_path / "rules.xml"
-    # Of seven beacons no rhythm is known.
+    # Seven beacons are too few to tell when the next one is due.
     seven = ROOT / "captures" / "tim-never-set.pcap"
     check = ["analyze", seven, "--junit", file, "--fail-if", "findings.warning.count > 0"]
     loose, strict = airwatt(*check), airwatt(*check, "--strict")

@@ -58,7 +58,7 @@ struct Connection {
     protocol: Protocol,
     /// Sender and receiver of its first packet.
     ends: (SocketAddrV4, SocketAddrV4),
-    /// When that left its sender.
+    /// The time at which its first packet left its sender.
     began: Instant,
     /// Data sent by the opener, and data sent to it.
     halves: [Half; 2],

@@ -425,7 +425,10 @@ def _asked_kinds(limits: "list[Threshold]", documents: list[dict[str, Any]], *, 
     for limit in limits:
         by_kind, of_severity = verdicts.by_severity(limit, counts)
         kind = by_kind.key.split(".")[1]
-        asked |= {kind} if kind != "*" else set(verdicts.unevaluated(of_severity, documents)) if strict else set()
+        if kind != "*":
+            asked.add(kind)
+        elif strict:
+            asked.update(verdicts.unevaluated(of_severity, documents))
     return asked
 
 

@@ -460,6 +460,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
         format!("the current is {} throughout", milli(measured.mean_a))
     };
     let most_a = most_asleep(radio, currents, measured.load_a);
+    let is_above_hosts = !radio.modes.is_empty() && low_a > (1.0 + LIKE_MODE) * most_a;
     let (kind, who) = if is_too_little(low_a, measured, radio, currents) {
         let what = "a light, a regulator, a USB bridge, a sensor, or a part of the chip that stays on draws what is more";
         (CurrentVerdictKind::Load, format!("too little for a host that is awake: {what}"))
@@ -471,7 +472,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             let what = "load or host: undecided: the board has a load or the host does not sleep";
             (CurrentVerdictKind::LoadOrHost, what.to_owned())
         }
-    } else if !radio.modes.is_empty() && low_a > (1.0 + LIKE_MODE) * most_a {
+    } else if is_above_hosts {
         let who = format!(
             "the radio is awake, or the board has a load, since no mode of the host takes more than {}",
             milli(most_a)
@@ -514,7 +515,7 @@ fn awake(measured: &Measured<'_>, radio: &Radio, currents: &StateCurrents) -> Cu
             "; by the power save that the station announces its radio sleeps for {:.0} % of the time, so the setting is in force",
             100.0 * measured.predicted_asleep_share
         );
-        if low_a > (1.0 + LIKE_MODE) * most_a && !radio.modes.is_empty() {
+        if is_above_hosts {
             text += &format!(
                 ": unless the radio listens all the same, the board has a load of {} beside a host that never sleeps, or up to {}",
                 milli(low_a - most_a),

@@ -26,7 +26,7 @@ pub(super) struct Polls {
     pub(super) request: Option<Request>,
     /// The time of the first one since the last frame to the station.
     pub(super) first: Option<Instant>,
-    /// The time of the last one on the air.
+    /// The time that the last one takes on the air.
     pub(super) air: Span,
     /// Its last transmission, to which a response answers.
     pub(super) last: Option<Mark>,

@@ -228,17 +228,14 @@ impl StationState {
                 deciding.dedup();
                 let key = (FindingKind::TimNeverSet, Verdict::Violated, self.record.mac);
                 let found = find(findings, key, *beacon, &deciding, || {
-                    let announcer = match promise.by {
-                        Announcer::MoreData => "More Data".to_owned(),
-                        Announcer::Tim => format!("the bit in the beacon of packet {}", promise.mark.1),
-                        Announcer::Relay => format!("packet {}", promise.mark.1),
-                    };
-                    let did = match promise.by {
-                        Announcer::Relay => "brought the access point",
-                        _ => "announced",
+                    let packet = promise.mark.1;
+                    let announced = match promise.by {
+                        Announcer::MoreData => "More Data announced".to_owned(),
+                        Announcer::Tim => format!("the bit in the beacon of packet {packet} announced"),
+                        Announcer::Relay => format!("packet {packet} brought the access point"),
                     };
                     format!(
-                        "a beacon without the station's TIM bit, {:.3} s after {announcer} {did} the frame of packet {}{}",
+                        "a beacon without the station's TIM bit, {:.3} s after {announced} the frame of packet {}{}",
                         waited.as_secs_f64(),
                         came.1,
                         provided(Some(assumption))

@@ -12,6 +12,7 @@ const AT_ONCE: &str = "the access point forwards within its cell at once, and an
 /// The same for QoS data ([`StationState::assumption`]).
 const AT_ONCE_NOR_MISSED: &str = "the access point forwards within its cell at once, another frame like it, which came later, was not missed, and \
                                   no frame was missed of a traffic identifier, or of management, whose numbers the capture does not show";
+
 impl StationState {
     /// A frame that the station fetched, with what had brought it to the access point since `from`, the last frame to the station or the one by which
     /// it entered power save. Whether that says something of the beacons in between.
@@ -31,7 +32,9 @@ impl StationState {
         let is_late = |beacon: &Mark| cell.least_elapsed(brought.0, cell.due(*beacon)) > PROMPT;
         let concealing: Vec<Mark> = cell.without_tim(brought.0, end, aid).filter(is_late).collect();
         if concealing.is_empty() {
-            return announcing.is_some_and(|beacon| self.is_announced(brought, beacon, came, findings));
+            let Some(beacon) = announcing else { return false };
+            self.report_announced(brought, beacon, came, findings);
+            return true;
         }
         let doubt = self
             .doubt_of_bits(delivery, cell, brought.0)
@@ -43,7 +46,7 @@ impl StationState {
     }
 
     /// The first beacon after it announced it.
-    fn is_announced(&self, brought: Mark, beacon: Mark, came: Mark, findings: &mut Findings) -> bool {
+    fn report_announced(&self, brought: Mark, beacon: Mark, came: Mark, findings: &mut Findings) {
         let key = (FindingKind::TimNeverSet, Verdict::Kept, self.record.mac);
         find(findings, key, came, &[brought.1, beacon.1, came.1], || {
             format!(
@@ -51,6 +54,5 @@ impl StationState {
                 brought.1, beacon.1
             )
         });
-        true
     }
 }
